@@ -28,7 +28,7 @@ def demand(metric):
     if metric.dimensions:
         words.append(f"{metric.dimensions} of them")
     if metric.largest:
-        words.append(f"within {metric.largest:g} of 0")
+        words.append(f"within {' and '.join(f'{most:.8g}' for most in metric.largest)} of 0")
     if metric.packed_bits:
         words.append("or packed bits")
     return ", ".join(words)

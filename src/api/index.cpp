@@ -14,6 +14,7 @@
 #include "api/request.h"
 #include "api/validate.h"
 #include "api/variances.h"
+#include "api/wide_search.h"
 #include "exact/element.h"
 #include "exact/refuse.h"
 #include "kith/functor.h"
@@ -25,6 +26,10 @@ struct Index::State {
     Options options;
     MetricSpec metric;
     std::int64_t n = 0, d = 0;
+    api::Extent extent;  // of the points
+    MetricSpec rooted;   // euclidean, and that extent for it: see takes_roots()
+    api::Extent rooted_extent;
+    std::vector<double> scaled;  // the points, where the metric takes others than the caller's
     std::unique_ptr<const api::DeviceIndex> single;
     std::unique_ptr<const api::DeviceGroup> several;  // instead; of no points neither
 
@@ -105,8 +110,34 @@ struct Index::State {
         ProgressMeter progress(call.progress, static_cast<double>(q) * static_cast<double>(n));
         if (queries) api::check_values(*queries, metric, "queries", api::threads_of(call), progress);
         if (n == 0 || q == 0) return api::search_without_pairs(q, k, own_of(call), out);
-        if (several) return several->run(queries, k, call, progress, out);
-        return single->run(queries ? *queries : single->points(), k, !queries, call, progress, out);
+        std::vector<double> query_storage;
+        const MatrixView taken = queries ? take(*queries, call, progress, query_storage) : MatrixView{};
+        const api::KeyRange range = key_range(metric, queries ? &taken : nullptr, call, progress);
+        std::vector<std::byte> storage;
+        const MatrixView points = range.is_left() || (single && !queries) ? all_points(storage) : MatrixView{};
+        return api::search_in_range(
+            {metric, points, queries ? taken : points, k, !queries, range, call, progress, out},
+            [&](std::int64_t wanted, const Options& given, const NeighborsView& into) {
+                if (several) return several->run(queries ? &taken : nullptr, wanted, given, progress, into);
+                return single->run(queries ? taken : points, wanted, !queries, given, progress, into);
+            });
+    }
+
+    MatrixView all_points(std::vector<std::byte>& storage) const {
+        return single ? single->points() : several->all_points(storage);
+    }
+    // Validated queries, as the metric takes them.
+    MatrixView take(const MatrixView& queries, const Options& call, ProgressMeter& progress,
+                    std::vector<double>& storage) const {
+        return api::scaled_rows(queries, metric, api::threads_of(call), progress, storage);
+    }
+    // Of `searched`, the metric or `rooted`.
+    api::KeyRange key_range(const MetricSpec& searched, const MatrixView* queries, const Options& call,
+                            ProgressMeter& progress) const {
+        const api::Extent& of_points = &searched == &rooted ? rooted_extent : extent;
+        if (!queries) return api::key_range(searched, of_points);
+        const api::Extent own = api::extent_of(*queries, searched, api::threads_of(call), progress);
+        return api::key_range(searched, api::join(of_points, own));
     }
 
     void check_queries(const MatrixView& queries) const {
@@ -124,23 +155,29 @@ struct Index::State {
                       const api::RadiusWants& wants) const {
         const std::int64_t q = queries ? queries->rows : n;
         ProgressMeter progress(call.progress, static_cast<double>(q) * static_cast<double>(n));
-        const auto run = [&](const api::RadiusCall& radius) {
-            api::radii_of(radius.r, q, metric);
-            if (queries) api::check_values(*queries, metric, "queries", api::threads_of(call), progress);
-            if (n == 0 || q == 0) return api::radius_without_pairs(q, own_of(radius.options), radius.wants);
-            const auto once = [&](const api::RadiusCall& part) {
-                return single ? api::run_radius(*single, part) : api::run_radius(*several, metric, part);
-            };
-            std::vector<std::byte> storage;
-            api::require_room(
-                radius, metric, n,
-                [&] { return queries  ? *queries
-                             : single ? single->points()
-                                      : several->all_points(storage); }, once);
-            return once(radius);
+        const MetricSpec& searched = takes_roots(call) ? rooted : metric;
+        api::radii_of(r, q, searched);
+        if (queries) api::check_values(*queries, metric, "queries", api::threads_of(call), progress);
+        if (n == 0 || q == 0) return api::radius_without_pairs(q, own_of(call), wants);
+        std::vector<double> query_storage;
+        const MatrixView taken = queries ? take(*queries, call, progress, query_storage) : MatrixView{};
+        const api::KeyRange range = key_range(searched, queries ? &taken : nullptr, call, progress);
+        std::vector<std::byte> storage;
+        const MatrixView points = range.is_left() ? all_points(storage) : MatrixView{};
+        const api::RadiusCall radius{queries ? &taken : nullptr, r, call, progress, wants};
+        const auto once = [&](const api::RadiusCall& part) {
+            return single ? api::run_radius(*single, part) : api::run_radius(*several, metric, part);
         };
-        const api::RadiusCall radius{queries, r, call, progress, wants};
-        return takes_roots(call) ? api::run_rooted(radius, n, d, run) : run(radius);
+        const auto run = [&](const api::RadiusCall& part) {
+            std::vector<std::byte> room;
+            api::require_room(
+                part, metric, n, [&] { return part.queries ? *part.queries : all_points(room); }, once);
+            return once(part);
+        };
+        const auto ordinary = [&](const api::RadiusCall& part) {
+            return takes_roots(call) ? api::run_rooted(part, n, d, run) : run(part);
+        };
+        return api::radius_in_range({searched, points, queries ? taken : points, range, radius}, ordinary);
     }
 };
 
@@ -150,22 +187,27 @@ Index Index::borrowing(const MatrixView& points, const Options& options) {
     return Index(points, options, false);
 }
 
-Index::Index(const MatrixView& points, const Options& options, bool copy) : state_(std::make_unique<State>()) {
+Index::Index(const MatrixView& given, const Options& options, bool copy) : state_(std::make_unique<State>()) {
     api::guarded([&] {
-        api::check_view(points, "points", 0);
+        api::check_view(given, "points", 0);
         State& s = *state_;
         s.options = options;
         s.options.progress = nullptr;
         ProgressMeter progress(options.progress, 0);
         const int threads = api::threads_of(options);
-        s.metric = api::validate_metric(options.metric, points, threads, progress);
-        api::check_values(points, s.metric, "points", threads, progress);
-        s.n = points.rows;
-        s.d = points.cols;
+        s.metric = api::validate_metric(options.metric, given, threads, progress);
+        api::check_values(given, s.metric, "points", threads, progress);
+        s.rooted.id = api::usual_radius_metric;
+        s.rooted.params.d = given.cols;
+        s.n = given.rows;
+        s.d = given.cols;
         if (s.n == 0) {
             api::report_without_pairs(options, 0);
             return;
         }
+        const MatrixView points = api::scaled_rows(given, s.metric, threads, progress, s.scaled);
+        s.extent = api::extent_of(points, s.metric, threads, progress);
+        if (!api::is_named(options.metric)) s.rooted_extent = api::extent_of(points, s.rooted, threads, progress);
         // Prepared for searches of few neighbours: those of many take the plain scan, which any preparation serves.
         const Shape shape{points.rows, 1, points.cols, 1, points.type, false};
         Options typical = options;
@@ -178,6 +220,7 @@ Index::Index(const MatrixView& points, const Options& options, bool copy) : stat
         } else {
             s.single = std::make_unique<api::DeviceIndex>(points, s.metric, shape, typical, copy, true, progress);
         }
+        if (copy) s.scaled = {};
     });
 }
 

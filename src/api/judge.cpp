@@ -9,7 +9,6 @@
 #include <limits>
 #include <unordered_set>
 
-#include "api/radius_merge.h"
 #include "api/validate.h"
 
 namespace kith::api {
@@ -51,11 +50,7 @@ RowJudge::RowJudge(const Truth& truth)
       distance_keys_(truth.metric, cpu::best_isa()),
       query_(1, truth.points.cols),
       point_(1, truth.points.cols),
-      report_(key_report(truth.metric.id)) {}
-
-double RowJudge::reported(double key) const {
-    return report_ ? report_(key, truth_.metric.params) : key;
-}
+      reported_(truth.metric) {}
 
 double RowJudge::key(std::int64_t point) {
     distance_keys_.load_points(truth_.points, point, 1, point_);
@@ -68,7 +63,7 @@ double RowJudge::key(std::int64_t point) {
 double RowJudge::self_distance(std::int64_t point) {
     distance_keys_.load(truth_.points, point, 1, query_);
     const double own = key(point);
-    return std::isnan(own) ? nan : reported(own);
+    return std::isnan(own) ? nan : reported_(own);
 }
 
 RowJudge::Keys RowJudge::keys_of(std::int64_t i, const std::vector<std::int64_t>& points) {
@@ -133,7 +128,7 @@ RowJudgement RowJudge::judge(std::int64_t i, const std::int64_t* found) {
                                      : fmt::format("point {} has no distance to the query (NaN)", found[j]));
             continue;
         }
-        result.distances[static_cast<std::size_t>(j)] = reported(key);
+        result.distances[static_cast<std::size_t>(j)] = reported_(key);
         if (j >= own && key <= last) ++result.hits;
     }
     result.hits = std::min(result.hits, result.neighbours);

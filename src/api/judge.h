@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "cpu/metric/distance_keys.h"
+#include "cpu/metric/reported_distance.h"
 #include "exact/metric_spec.h"
 #include "kith/verify.h"
 
 namespace kith::api {
 
-// What the rows are held against. Points and queries lie in host memory, unless all ids are right and no row begins
+// What the rows are held against. Points and queries as the metric takes them (api/magnitudes.h) lie in host memory,
+// unless all ids are right and no row begins
 // with its own.
 struct Truth {
     const MetricSpec& metric;
@@ -52,12 +54,11 @@ private:
     // Distance keys of row i's query to points; NaN where either has a NaN coordinate.
     Keys keys_of(std::int64_t i, const std::vector<std::int64_t>& points);
     double key(std::int64_t point);
-    double reported(double key) const;
 
     const Truth& truth_;
     cpu::DistanceKeys distance_keys_;
     cpu::RowBlock query_, point_;
-    double (*report_)(double key, const metric::Params& params);
+    cpu::ReportedDistance reported_;
 };
 
 // Distances that were found, beside the canonical ones.

@@ -58,7 +58,7 @@ Report run_rooted(const RadiusCall& call, std::int64_t n, std::int64_t d,
     options.f64 = true;
     RadiusWants wants = call.wants;
     TakeRadiusRows rooted;
-    if (wants.take) {
+    if (wants.take && !wants.keys) {
         rooted = with_roots(*wants.take, call.options.f64);
         wants.take = &rooted;
     }

@@ -8,7 +8,7 @@
 namespace kith::api {
 
 // `call` is of euclidean; `run` runs one of sqeuclidean among n points of d dimensions, with the same answer but for
-// the distances, whose roots are handed on.
+// the distances, whose roots are handed on; keys are those of both.
 Report run_rooted(const RadiusCall& call, std::int64_t n, std::int64_t d,
                   const std::function<Report(const RadiusCall&)>& run);
 

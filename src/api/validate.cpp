@@ -42,16 +42,9 @@ std::string metrics_of_bits() {
     return names;
 }
 
-// What a metric demands of coordinates; NaN is dealt with elsewhere.
-struct Limits {
-    double lowest, highest;
-    explicit Limits(const metric::Traits& traits)
-        : lowest(traits.non_negative    ? 0.0
-                 : traits.largest > 0.0 ? -traits.largest
-                                        : -std::numeric_limits<double>::infinity()),
-          highest(traits.largest > 0.0 ? traits.largest : std::numeric_limits<double>::infinity()) {}
-    bool allow(double value) const { return !(value < lowest || value > highest); }
-};
+std::string limit_text(const metric::Limit& limit) {
+    return fmt::format("a {} within {:.8g} radians of 0", limit.what, limit.largest);
+}
 
 MatrixView row_of(MatrixView v, std::int64_t row) {
     const std::int64_t stride = v.layout == Layout::row_major ? v.stride : 1;
@@ -60,14 +53,14 @@ MatrixView row_of(MatrixView v, std::int64_t row) {
     return v;
 }
 
-// The first row of a matrix in host memory with a value outside of them, or the number of rows.
-std::int64_t first_outside(const MatrixView& v, const Limits& limits, int threads, ProgressMeter& progress) {
+// The first row of a matrix in host memory with a value that the metric does not admit, or the number of rows.
+std::int64_t first_outside(const MatrixView& v, const metric::Traits& traits, int threads, ProgressMeter& progress) {
     std::atomic<std::int64_t> first{v.rows};
     const std::int64_t rows_per_task = std::max<std::int64_t>(1, values_per_task / v.cols);
     watched_for(threads, v.rows, rows_per_task, progress, "prepare", [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t row = begin; row < end && row < first.load(std::memory_order_relaxed); ++row) {
             for (std::int64_t col = 0; col < v.cols; ++col) {
-                if (limits.allow(exact::load(v.data, v.type, exact::offset(v, row, col)))) continue;
+                if (traits.admits(col, exact::load(v.data, v.type, exact::offset(v, row, col)))) continue;
                 std::int64_t seen = first.load();
                 while (row < seen && !first.compare_exchange_weak(seen, row)) {
                 }
@@ -274,18 +267,16 @@ void check_values(const MatrixView& view, const MetricSpec& metric, const char* 
     if (metric.params.packed_bits && view.type != ElementType::u8)
         refuse("packed_bits: elements of {} are {}; expected u8", what, name(view.type));
     const metric::Traits traits = traits_of(metric.id);
-    if (view.rows == 0 || (!(traits.non_negative && view.type != ElementType::u8) && !(traits.largest > 0.0))) return;
-    const Limits limits(traits);
-    const std::int64_t row = view.device == host_memory ? first_outside(view, limits, threads, progress)
-                                                        : gpu::first_outside(view, limits.lowest, limits.highest);
+    if (view.rows == 0 || !traits.limited() || (traits.non_negative && view.type == ElementType::u8)) return;
+    const std::int64_t row =
+        view.device == host_memory ? first_outside(view, traits, threads, progress) : gpu::first_outside(view, traits);
     if (row == view.rows) return;
     std::vector<std::byte> storage;
     const MatrixView v = on_host(row_of(view, row), storage);
     for (std::int64_t col = 0; col < v.cols; ++col) {
         const double value = exact::load(v.data, v.type, exact::offset(v, 0, col));
-        if (limits.allow(value)) continue;
-        const std::string expected =
-            traits.non_negative ? "values of at least 0" : fmt::format("radians within {0} of 0", traits.largest);
+        if (traits.admits(col, value)) continue;
+        const std::string expected = traits.non_negative ? "values of at least 0" : limit_text(traits.limits[col]);
         refuse("{}: row {}, column {} is {}; {} expected {}", what, first_row + row, col, value, name(metric.id),
                expected);
     }

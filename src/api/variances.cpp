@@ -97,8 +97,9 @@ std::vector<double> estimated_variances(const MatrixView& points, int threads, P
                [&](std::size_t c, double x) { variances[c] += (x - mean[c]) * (x - mean[c]); });
     for (std::size_t c = 0; c < d; ++c) {
         variances[c] = varies[c] ? variances[c] / static_cast<double>(count - 1) : 0.0;
-        if (!(variances[c] > 0.0) || std::isinf(variances[c]))
-            refuse("points: column {} has variance {}; seuclidean expected one above 0, give variances", c,
+        // A subnormal one has lost most of its bits.
+        if (!std::isnormal(variances[c]))
+            refuse("points: column {} has variance {}; seuclidean expected a normal number above 0, give variances", c,
                    variances[c]);
     }
     return variances;

@@ -9,6 +9,7 @@
 #include "api/guard.h"
 #include "api/host_view.h"
 #include "api/judge.h"
+#include "api/magnitudes.h"
 #include "api/request.h"
 #include "api/validate.h"
 #include "exact/element.h"
@@ -90,17 +91,22 @@ public:
         all_.rows = static_cast<std::int64_t>(rows.size());
         const int threads = api::threads_of(options_);
         ProgressMeter progress(options_.progress, static_cast<double>(all_.rows));
-        const MetricSpec metric = api::validate_metric(options_.metric, points_, threads, progress);
+        MetricSpec metric = api::validate_metric(options_.metric, points_, threads, progress);
         api::Truth truth{metric, {}, {}, rows, all_.k, !queries_, all_.include_self, {}, {}};
         search(truth);
         progress.add(static_cast<double>(all_.rows));
         std::vector<std::byte> point_storage, query_storage;
+        std::vector<double> scaled_points, scaled_queries;
         truth.points = points_;
         truth.queries = some_ ? some_rows_ : of_queries();
         // Rows of the right ids are judged by these alone.
         if (all_.include_self || !all_ids_are(truth)) {
             truth.points = api::on_host(points_, point_storage);
             truth.queries = some_ ? some_rows_ : queries_ ? api::on_host(*queries_, query_storage) : truth.points;
+            const auto extent = [&](const MatrixView& rows) { return api::extent_of(rows, metric, threads, progress); };
+            truth.points = api::scaled_rows(truth.points, metric, threads, progress, scaled_points);
+            truth.queries = api::scaled_rows(truth.queries, metric, threads, progress, scaled_queries);
+            metric.wide = api::key_range(metric, api::join(extent(truth.points), extent(truth.queries))).is_left();
         }
         if (all_.include_self) add_own(truth, threads, progress);
         judge(truth, threads, progress);

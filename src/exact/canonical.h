@@ -38,7 +38,7 @@ inline void prepare_vector(double* v, std::int64_t d, double* aux, const metric:
         double a[partials][metric::max_accumulators] = {};
         for (std::int64_t i = 0; i < d; ++i) {
             double& sum = a[i % partials][0];
-            sum = sum + M::template aux_term<O>(stage, v[i], aux, metric::constant<M>(params, i));
+            sum = M::template aux_step<O>(stage, sum, v[i], aux, metric::constant<M>(params, i));
         }
         combine_partials<detail::Sum>(a);
         aux[stage] = M::aux_finish(stage, a[0][0], params);

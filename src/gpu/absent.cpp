@@ -42,7 +42,10 @@ std::shared_ptr<void> call_stream(int) {
 void copy(void* to, const void* from, std::size_t bytes) {
     std::memcpy(to, from, bytes);
 }
-std::int64_t first_outside(const MatrixView&, double, double) {
+std::int64_t first_outside(const MatrixView&, const metric::Traits&) {
+    refuse();
+}
+Magnitudes magnitudes(const MatrixView&) {
     refuse();
 }
 std::shared_ptr<const Points> prepare(const MatrixView&, const MetricSpec&, const Plan&, bool, void*, int,

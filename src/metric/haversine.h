@@ -7,14 +7,16 @@
 namespace kith::metric {
 
 struct Haversine : Base {
-    // The constant is 1 for the latitude and 0 for the longitude. 2 pi in any element type is below 6.3; degrees are
-    // mostly not.
-    static constexpr Traits traits{.per_coordinate = true, .dimensions = 2, .largest = 6.3};
+    // The constant is 1 for the latitude and 0 for the longitude. A pole is at pi / 2, which f32 rounds up; 2 pi in any
+    // element type is below 6.3. Degrees are mostly neither.
+    static constexpr Traits traits{
+        .per_coordinate = true, .dimensions = 2, .limits = {{0x1.921fb6p+0, "latitude"}, {6.3, "longitude"}}};
     static constexpr int accumulators = 2;  // the latitudes' term, the longitudes'
     static constexpr int aux = 1;           // the latitude's cosine
     template <class O>
-    KITH_HD static typename O::V aux_term(int, typename O::V x, const typename O::V*, typename O::V is_latitude) {
-        return O::mul(is_latitude, O::map([](double lane) { return portable::cos(lane); }, x));
+    KITH_HD static typename O::V aux_step(int, typename O::V sum, typename O::V x, const typename O::V*,
+                                          typename O::V is_latitude) {
+        return O::add(sum, O::mul(is_latitude, O::map([](double lane) { return portable::cos(lane); }, x)));
     }
     template <class O>
     KITH_HD static void step(typename O::V* a, typename O::V q, typename O::V x, const Params&) {

@@ -12,9 +12,14 @@ struct KlDivergence : Base {
     KITH_HD static void step(typename O::V* a, typename O::V q, typename O::V x, const Params&) {
         const auto zero = O::set(0.0);
         // -0 equals 0.
-        const auto ratio = O::select(O::eq(q, zero), O::set(1.0), O::div(q, O::abs(x)));
-        const auto log = O::map([](double lane) { return portable::log(lane); }, ratio);
-        a[0] = O::add(a[0], O::select(O::eq(q, zero), zero, O::mul(q, log)));
+        const auto none = O::eq(q, zero);
+        const auto divisor = O::abs(x), ratio = O::select(none, O::set(1.0), O::div(q, divisor));
+        const auto finite = O::select(O::eq(ratio, O::set(bits_to_double(0x7ff0000000000000ULL))), zero, ratio);
+        const auto is_normal = O::eq(O::max(finite, O::set(0x1p-1022)), finite);
+        const auto log = O::unless(
+            is_normal, O::map([](double lane) { return portable::log(lane); }, ratio),
+            [](double l, double r) { return portable::log_of_quotient(l, r); }, q, divisor);
+        a[0] = O::add(a[0], O::select(none, zero, O::mul(q, log)));
     }
 };
 

@@ -15,6 +15,8 @@ namespace kith::metric {
 // The most accumulators and per-vector auxiliary values that a metric may have.
 inline constexpr int max_accumulators = 2;
 inline constexpr int max_aux = 2;
+// The most dimensions of a metric that limits each coordinate on its own.
+inline constexpr int max_limits = 2;
 
 // Run-time parameters, the same for every pair. Plain data: it crosses to the device as it is.
 struct Params {
@@ -50,6 +52,20 @@ enum class Direct {
     divergence,  // rank = sum (q log(q / m) + x log(x / m)) with m = (q + x) / 2, coordinates at least 0
 };
 
+// What a coordinate is, and the largest magnitude that it may have; 0: any.
+struct Limit {
+    double largest;
+    const char* what;  // of the host
+};
+
+// The power of the differences that the rank is of, and whose root is reported: a distance may be a number of binary64
+// where its rank is none (exact/scaled_distance.h).
+enum class Root {
+    none,
+    square,  // |c v(q) - c v(x)| has c^2 times the rank, and c times the distance
+    power,   // c^Params::p times the rank, likewise
+};
+
 // What a metric promises of itself; every field has the value that most metrics need.
 struct Traits {
     Gemm gemm = Gemm::none;  // v(x) = map(x)
@@ -58,13 +74,23 @@ struct Traits {
     // As computed, the rank never falls where a |map(q) - map(x)| grows (docs/exactness.md, section 10): step() and
     // combine() never do, an untouched accumulator changes nothing in combine(), finish() is that of Base, aux is 0.
     bool monotone = false;
-    bool non_negative = false;    // coordinates below zero are an input error
-    bool similarity = false;      // larger is nearer; missing neighbours are at -inf
-    bool whole_vector = false;    // needs all differences at once: whole_term(), no step()
-    bool per_coordinate = false;  // map() and aux_term() take a constant of their coordinate, Params::constants[i]
-    bool packed_bits = false;     // u8 coordinates may be eight bits each: Params::packed_bits
-    int dimensions = 0;           // the only number of dimensions that there may be; 0: any
-    double largest = 0;           // coordinates of a larger magnitude are an input error; 0: none are
+    bool non_negative = false;      // coordinates below zero are an input error
+    bool similarity = false;        // larger is nearer; missing neighbours are at -inf
+    bool whole_vector = false;      // needs all differences at once: whole_term(), no step()
+    bool per_coordinate = false;    // map() and aux_step() take a constant of their coordinate, Params::constants[i]
+    bool packed_bits = false;       // u8 coordinates may be eight bits each: Params::packed_bits
+    bool scale_free = false;        // the rank of c q and x is that of q and x, for any c > 0
+    Root root = Root::none;         // aux is 0 where there is one, and step() sees only q - x
+    int dimensions = 0;             // the only number of dimensions that there may be; 0: any
+    Limit limits[max_limits] = {};  // of each of these; coordinates beyond are an input error
+
+    KITH_HD constexpr bool limited() const { return non_negative || limits[0].largest > 0.0; }
+    // Whether the metric has a meaning for a coordinate. NaN is dealt with elsewhere.
+    KITH_HD constexpr bool admits(std::int64_t coordinate, double value) const {
+        if (non_negative && value < 0.0) return false;
+        if (coordinate >= max_limits || limits[coordinate].largest == 0.0) return true;
+        return !(value > limits[coordinate].largest || value < -limits[coordinate].largest);
+    }
 };
 
 // The form that serves as a filter. A metric with a factor is multiplied by it.
@@ -83,11 +109,13 @@ struct Base {
     KITH_HD static void combine(typename O::V* a, const typename O::V* b) {
         a[0] = O::add(a[0], b[0]);
     }
-    // Auxiliary value s of a vector: the canonical sum of aux_term over its coordinates, then aux_finish. Values 0..s-1
-    // are ready in `aux`. The last argument, here and of map(), is the coordinate's constant (Traits::per_coordinate).
+    // Auxiliary value s of a vector: its coordinates added by aux_step to the partials of a canonical sum, then
+    // aux_finish. Values 0..s-1 are ready in `aux`. The last argument, here and of map(), is the coordinate's constant
+    // (Traits::per_coordinate).
     template <class O>
-    KITH_HD static typename O::V aux_term(int, typename O::V x, const typename O::V*, typename O::V) {
-        return x;
+    KITH_HD static typename O::V aux_step(int, typename O::V sum, typename O::V x, const typename O::V*,
+                                          typename O::V) {
+        return O::add(sum, x);
     }
     KITH_HD static double aux_finish(int, double sum, const Params&) { return sum; }
     // The coordinate that step() sees.

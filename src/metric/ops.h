@@ -34,6 +34,11 @@ struct ScalarOps {
     KITH_HD static V select(M m, V yes, V no) {
         return m ? yes : no;
     }
+    // `likely` where m, else f(a, b): for what hardly any lane needs.
+    template <class F>
+    KITH_HD static V unless(M m, V likely, F f, V a, V b) {
+        return m ? likely : f(a, b);
+    }
     // f(lane), f(lane, lane) for every lane, f a scalar function of portable operations.
     template <class F>
     KITH_HD static V map(F f, V a) {

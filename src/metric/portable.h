@@ -86,6 +86,17 @@ KITH_HD double log(double x) {
     return x == 0.0 ? -infinity : (x < infinity ? result : x);  // infinity and NaN: x
 }
 
+// log(q / x) of q > 0, x >= 0, where the quotient is no normal number as well: of one that is in range, and what that
+// has been multiplied by.
+KITH_HD double log_of_quotient(double q, double x) {
+    const double ratio = q / x;
+    const bool above = ratio > 0x1.fffffffffffffp+1023, below = ratio < 0x1p-1022;
+    const double factor = above ? 0x1p-540 : (below ? 0x1p540 : 1.0),
+                 inverse = above ? 0x1p540 : (below ? 0x1p-540 : 1.0);
+    const double removed = above ? 1080 * 0x1.62e42fefa39efp-1 : (below ? -1080 * 0x1.62e42fefa39efp-1 : 0.0);
+    return log(q * factor / (x * inverse)) + removed;
+}
+
 // e^y: y = k log 2 + r, |r| <= log(2) / 2, by the series to r^14.
 KITH_HD double exp(double y) {
     const double clamped = y < -800.0 ? -800.0 : (y > 800.0 ? 800.0 : y);

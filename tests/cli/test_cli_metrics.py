@@ -50,6 +50,13 @@ class Metrics(Cli):
     def test_haversine_wants_two_columns(self):
         self.assert_error(kith("search", *self.inputs("-k", 1, "-m", "haversine"), code=2), "7 columns", "haversine expected 2")
 
+    def test_a_latitude_ends_at_a_pole(self):
+        write_npy(self.at("points.npy"), [[0.5, 3.0], [1.5, -6.0]], "f8")
+        write_npy(self.at("beyond.npy"), [[0.5, 3.0], [-1.83, 0.0]], "f8")
+        for base, queries, what in (("points", "beyond", "queries"), ("beyond", "points", "points")):
+            self.assert_error(kith("search", "-b", self.at(base + ".npy"), "-q", self.at(queries + ".npy"), "-k", 1, "-m", "haversine",
+                                   code=2), what + ": row 1, column 0 is -1.83", "latitude")
+
 
 if __name__ == "__main__":
     main(__doc__)

@@ -48,11 +48,16 @@ TEST(Traits, AreTheOracles) {
         EXPECT_EQ(traits.similarity, definition.similarity) << name;
         EXPECT_EQ(traits.non_negative, definition.non_negative) << name;
         EXPECT_EQ(traits.dimensions, definition.dimensions) << name;
-        EXPECT_EQ(traits.largest > 0, std::isfinite(definition.largest)) << name;
-        if (traits.largest > 0) {
-            EXPECT_LE(definition.largest, traits.largest) << name;
+        for (std::size_t i = 0; i < std::size(traits.limits); ++i) {
+            const double largest = traits.limits[i].largest;
+            ASSERT_EQ(largest > 0, i < definition.largest.size()) << name;
+            if (largest > 0) {
+                EXPECT_LE(definition.largest[i], largest) << name;
+                EXPECT_GE(definition.largest[i], 0.99 * largest) << name;
+            }
         }
         EXPECT_EQ(traits.packed_bits, definition.packed_bits) << name;
+        EXPECT_EQ(traits.root != kith::metric::Root::none, definition.distance != nullptr) << name;
     }
 }
 
@@ -106,9 +111,32 @@ TEST(Haversine, RefusesOtherThanRadians) {
     EXPECT_NE(std::string::npos, text.find("points: 3 columns; haversine expected 2")) << text;
     text = refusal([&] { kith::search(kith::view(good.data(), 3, 2), kith::view(degrees.data(), 3, 2), 1, options); });
     EXPECT_NE(std::string::npos, text.find("queries: row 2, column 1 is 103.8")) << text;
-    EXPECT_NE(std::string::npos, text.find("radians")) << text;
+    EXPECT_NE(std::string::npos, text.find("a longitude within 6.3 radians of 0")) << text;
     text = refusal([&] { kith::plan({100, 100, 3, 1, kith::ElementType::f32, false}, options); });
     EXPECT_NE(std::string::npos, text.find("d: 3; haversine expected 2")) << text;
+}
+
+// A latitude ends at the poles, in every element type and on both sides; the longitude beside it goes on.
+TEST(Haversine, LatitudesEndAtThePoles) {
+    const auto options = of(kith::MetricId::haversine);
+    const auto search = [&](const auto& points, const auto& queries) {
+        kith::search(kith::view(points.data(), 2, 2), kith::view(queries.data(), 2, 2), 1, options);
+    };
+    const std::vector<double> poles = {pi / 2, pi, -pi / 2, -2 * pi};
+    const std::vector<float> poles32 = {float(pi / 2), float(pi), -float(pi / 2), float(2 * pi)};
+    search(poles, poles32);
+    // -105 degrees.
+    const std::vector<double> beyond = {1, 2, -1.83, 2};
+    std::string text = refusal([&] { search(poles, beyond); });
+    EXPECT_NE(
+        std::string::npos,
+        text.find("queries: row 1, column 0 is -1.83; haversine expected a latitude within 1.5707964 radians of 0"))
+        << text;
+    text = refusal([&] { search(beyond, poles); });
+    EXPECT_NE(std::string::npos, text.find("points: row 1, column 0 is -1.83")) << text;
+    const std::vector<float> next = {std::nextafter(float(pi / 2), 2.0f), 0, 0, 0};
+    text = refusal([&] { kith::Index(kith::view(next.data(), 2, 2), options); });
+    EXPECT_NE(std::string::npos, text.find("points: row 0, column 0")) << text;
 }
 
 TEST(Sets, OfScipy) {

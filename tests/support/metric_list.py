@@ -4,7 +4,8 @@ import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ENTRY = re.compile(r'^KITH_METRIC\((\w+), (\w+), "([^"]*)"', re.MULTILINE)
-TRAITS = re.compile(r"constexpr Traits traits\{([^}]*)\}")
+TRAITS = re.compile(r"constexpr Traits traits\{(.*?)\};", re.DOTALL)
+LIMIT = re.compile(r"\{(0x[\w.+-]+|[\d.]+), \"")
 
 
 class Metric:
@@ -14,7 +15,8 @@ class Metric:
         self.non_negative = fields.get("non_negative") == "true"
         self.packed_bits = fields.get("packed_bits") == "true"
         self.dimensions = int(fields.get("dimensions", 0))  # 0: any
-        self.largest = float(fields.get("largest", 0))      # 0: any
+        self.largest = [float.fromhex(limit) if limit.startswith("0x") else float(limit)
+                        for limit in LIMIT.findall(traits)]  # of each coordinate; none: any
 
 
 def metrics(root=ROOT):

@@ -55,14 +55,13 @@ bool WholeRows::set(const TileKernels& tiles, const double* row, std::int64_t id
     const WholeSums s = tiles.take_whole(row, least_, d_, out);
     std::fill(out + d_, out + stride_, std::uint8_t{0});
     terms_[id] = form_ == metric::Gemm::l2 ? s.squares - 2 * middle * s.sum : (middle + least_) * s.sum;
-    if (form_ == metric::Gemm::cosine) norms_[id] = norm(s);
+    if (form_ == metric::Gemm::cosine) norms2_[id] = norm2(s);
     return s.whole;
 }
 
 // Of the coordinates themselves. The sum is a whole number, as every part of the canonical one is.
-double WholeRows::norm(const WholeSums& s) const {
-    const std::int64_t squares = s.squares + (2 * std::int64_t{s.sum} + d_ * least_) * least_;
-    return std::sqrt(static_cast<double>(squares));
+double WholeRows::norm2(const WholeSums& s) const {
+    return static_cast<double>(s.squares + (2 * std::int64_t{s.sum} + d_ * least_) * least_);
 }
 
 QueryTerms WholeRows::query(const TileKernels& tiles, const double* row, std::byte* out) const {
@@ -71,11 +70,11 @@ QueryTerms WholeRows::query(const TileKernels& tiles, const double* row, std::by
     for (std::int64_t j = 0; j < d_; ++j) bytes[j] ^= 0x80;
     std::fill(bytes + d_, bytes + stride_, std::uint8_t{0});
     const auto d = static_cast<std::int32_t>(d_);
-    const Header header{form_ == metric::Gemm::l2 ? s.squares : (s.sum + d * least_) * least_, norm(s)};
+    const Header header{form_ == metric::Gemm::l2 ? s.squares : (s.sum + d * least_) * least_, norm2(s)};
     std::memcpy(out, &header, sizeof header);
     QueryTerms terms;
     terms.usable = s.whole;
-    terms.alike = s.whole && form_ != metric::Gemm::l2 && header.norm == 0;
+    terms.alike = s.whole && form_ != metric::Gemm::l2 && header.norm2 == 0;
     return terms;
 }
 

@@ -36,7 +36,7 @@ public:
           product_(byte_product(isa)),
           rows_(n * stride_),
           terms_(n),
-          norms_(form == metric::Gemm::cosine ? n : 0) {}
+          norms2_(form == metric::Gemm::cosine ? n : 0) {}
 
     double least() const { return least_; }
     // Point `id`; false where it is none of whole numbers. Different threads may set different points.
@@ -52,7 +52,7 @@ public:
         const auto whole =
             static_cast<double>(header.term + terms_[id] + weight_ * product_(numbers(id), of_query, stride_));
         if (form_ == metric::Gemm::l2) return whole;
-        return form_ == metric::Gemm::dot ? 0.0 - whole : metric::Cosine::from_dot(whole, header.norm, norms_[id]);
+        return form_ == metric::Gemm::dot ? 0.0 - whole : metric::Cosine::from_dot(whole, header.norm2, norms2_[id]);
     }
     std::int64_t row_bytes() const { return stride_; }
     const std::byte* row(std::int64_t id) const { return reinterpret_cast<const std::byte*>(numbers(id)); }
@@ -72,15 +72,16 @@ public:
 
 private:
     static constexpr std::int64_t ahead = 6;  // rows
-    // At the start of a query's words, which begin with a cache line: its share of a key, and its norm (cosine).
+    // At the start of a query's words, which begin with a cache line: its share of a key, and its squared norm
+    // (cosine).
     struct Header {
         std::int32_t term;
-        double norm;
+        double norm2;
     };
     static constexpr std::int64_t query_header = 64;
     const std::uint8_t* numbers(std::int64_t id) const { return rows_.data() + id * stride_; }
     // Of a row with these sums.
-    double norm(const WholeSums& sums) const;
+    double norm2(const WholeSums& sums) const;
 
     std::int64_t d_, stride_;
     std::int32_t least_;
@@ -89,7 +90,7 @@ private:
     ByteProduct product_;
     Buffer<std::uint8_t> rows_;
     Buffer<std::int32_t> terms_;  // the points' shares
-    Buffer<double> norms_;        // of the points (cosine)
+    Buffer<double> norms2_;       // of the points, squared (cosine)
 };
 
 }  // namespace kith::cpu

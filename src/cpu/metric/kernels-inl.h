@@ -8,6 +8,7 @@
 #include "cpu/metric/kernels.h"
 #include "cpu/simd/vector_ops-inl.h"
 #include "exact/canonical.h"
+#include "exact/wide_key.h"
 #include "metric/all.h"
 
 namespace kith::cpu::KITH_TARGET {
@@ -163,7 +164,7 @@ KITH_HD V constants_at(const metric::Params& params, std::int64_t i, int width =
     else return width == W ? Real::load(params.constants + i) : Real::load_part(params.constants + i, width);
 }
 
-// Canonical sum of M::aux_term over one row.
+// Canonical sum of one row by M::aux_step.
 template <class M>
 KITH_HD double aux_sum(int stage, const double* row, const V* aux, const metric::Params& params) {
     V a[registers] = {};
@@ -173,7 +174,7 @@ KITH_HD double aux_sum(int stage, const double* row, const V* aux, const metric:
 #pragma GCC unroll 16
         for (int r = 0; r < registers; ++r) {
             const V c = constants_at<M>(params, i + r * W);
-            a[r] = Real::add(a[r], M::template aux_term<Real>(stage, Real::load(row + i + r * W), aux, c));
+            a[r] = M::template aux_step<Real>(stage, a[r], Real::load(row + i + r * W), aux, c);
         }
     }
     const int rest = static_cast<int>(d - i);
@@ -183,7 +184,7 @@ KITH_HD double aux_sum(int stage, const double* row, const V* aux, const metric:
         if (width <= 0) continue;
         const V x = width == W ? Real::load(row + i + r * W) : Real::load_part(row + i + r * W, width);
         const V c = constants_at<M>(params, i + r * W, width);
-        const V b = Real::add(a[r], M::template aux_term<Real>(stage, x, aux, c));
+        const V b = M::template aux_step<Real>(stage, a[r], x, aux, c);
         a[r] = Real::select(Real::first(width), b, a[r]);
     }
 #pragma GCC unroll 8
@@ -234,8 +235,11 @@ constexpr MetricKernels kernels_of() {
     using Scalar = ScalarOps<double>;
     // As types: sanitizers do not let addresses of functions be compared in constants.
     constexpr bool identity = std::is_same_v<Address<&M::template map<Scalar>>, Address<&metric::Base::map<Scalar>>>;
-    if constexpr (M::traits.whole_vector) return {M::traits, M::aux, identity, prepare<M>, form_ranks<M>, report<M>};
-    else return {M::traits, M::aux, identity, prepare<M>, step_ranks<M>, report<M>};
+    MetricKernels kernels{M::traits, M::aux, identity, prepare<M>, nullptr, report<M>, nullptr};
+    if constexpr (M::traits.whole_vector) kernels.ranks = form_ranks<M>;
+    else kernels.ranks = step_ranks<M>;
+    if constexpr (M::traits.root != metric::Root::none) kernels.scaled = exact::scaled_distance<M>;
+    return kernels;
 }
 
 constexpr MetricKernels all_kernels[] = {

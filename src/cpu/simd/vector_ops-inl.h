@@ -83,6 +83,23 @@ struct VectorOps {
 #endif
     }
 
+    KITH_HD static bool all(M m) {
+#if KITH_LEVEL == 2
+        if constexpr (sizeof(T) == 8) return _mm512_test_epi64_mask((__m512i)m, (__m512i)m) == 0xff;
+        else return _mm512_test_epi32_mask((__m512i)m, (__m512i)m) == 0xffff;
+#elif KITH_LEVEL == 1
+        return _mm256_movemask_epi8((__m256i)m) == -1;
+#else
+        Int all = -1;
+        for (int i = 0; i < lanes; ++i) all &= m[i];
+        return all != 0;
+#endif
+    }
+    template <class F>
+    KITH_HD static V unless(M m, V likely, F f, V a, V b) {
+        return all(m) ? likely : select(m, likely, map2(f, a, b));
+    }
+
     // The scalar function on every lane, as a loop that the compiler turns back into vector code.
     template <class F>
     KITH_HD static V map(F f, V a) {

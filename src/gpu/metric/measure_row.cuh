@@ -24,7 +24,7 @@ __device__ void measure_row(const Rows& rows, std::int64_t row, const RowMeasure
     for (int stage = 0; stage < M::aux; ++stage) {
         double a[1] = {0.0};
         for (std::int64_t i = lane; i < params.d; i += 32)
-            a[0] = a[0] + M::template aux_term<O>(stage, rows.at(row, i), values, metric::constant<M>(params, i));
+            a[0] = M::template aux_step<O>(stage, a[0], rows.at(row, i), values, metric::constant<M>(params, i));
         warp_combine<exact::detail::Sum, 1>(a);
         values[stage] = M::aux_finish(stage, a[0], params);
     }
