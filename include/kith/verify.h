@@ -28,7 +28,7 @@ struct FoundNeighbors {
     FoundNeighbors() = default;
     FoundNeighbors(const MatrixView& ids_, const MatrixView& distances_ = {}) : ids(ids_), distances(distances_) {}
     // As search() and graph() return them.
-    FoundNeighbors(const Neighbors& found);  // NOLINT: verify(points, queries, search(points, queries, 10))
+    KITH_EXPORT FoundNeighbors(const Neighbors& found);  // NOLINT: verify(points, queries, search(points, queries, 10))
 };
 
 struct VerifyOptions {

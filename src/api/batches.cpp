@@ -87,7 +87,9 @@ public:
             MatrixView none = points_;
             none.rows = 0;
             api::validate_metric(options_.metric, none, 1, progress);
-            return api::search_without_pairs(queries_.rows, k_, options_, out_);
+            Report report = api::search_without_pairs(queries_.rows, k_, options_, out_);
+            report.queries = report.certified = report_.queries;
+            return report;
         }
         try {
             return searched();

@@ -57,6 +57,12 @@ MatrixView gathered(const MatrixView& from, const std::vector<std::int64_t>& row
     return {storage.data(), count, from.cols, from.cols, from.type, Layout::row_major, host_memory};
 }
 
+bool has_nan(const MatrixView& m, std::int64_t row) {
+    for (std::int64_t j = 0; j < m.cols; ++j)
+        if (std::isnan(exact::load(m.data, m.type, exact::offset(m, row, j)))) return true;
+    return false;
+}
+
 class Verifier {
 public:
     // Without queries: a graph of the points.
@@ -124,13 +130,17 @@ private:
         return exact::load(found_.distances.data, found_.distances.type, row * found_.distances.stride + place);
     }
 
-    // Of the rows that begin with a point.
+    // Of the rows that begin with a point; none of them is its own where that has a NaN coordinate.
     bool most_begin_with_themselves() const {
+        std::vector<std::byte> storage;
+        MatrixView points;
         std::int64_t begin = 0, own = 0;
         for (std::int64_t row = 0; row < found_.ids.rows; ++row) {
             const std::int64_t first = *ids(row);
             begin += first >= 0;
-            own += first == row;
+            if (first != row) continue;
+            if (!points.data) points = api::on_host(points_, storage);
+            own += !has_nan(points, row);
         }
         return own > 0 && 2 * own >= begin;
     }

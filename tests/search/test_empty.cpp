@@ -149,7 +149,7 @@ TEST_F(Empty, Select) {
 TEST_F(Empty, Batches) {
     expect_missing(kith::search_batches(some(), none(), {}, 2, options), 0, 2);
     expect_missing(kith::search_batches(none(), some(), {{0, 0, 0, 4}}, 2, options), 4, 2);
-    expect_missing(kith::search_batches(some(), some(), {{0, 0, 0, 2}, {0, 4, 2, 0}}, 2, options), 4, 2);
+    expect_missing(kith::search_batches(some(), some(), {{0, 0, 0, 2}, {4, 0, 2, 2}, {0, 4, 4, 0}}, 2, options), 4, 2);
     expect_missing(kith::search_batches(none(), none(), {{0, 0, 0, 0}}, 2, options), 0, 2);
     EXPECT_NE("", refusals::refusal([&] { kith::search_batches(none(), some(), {{0, 1, 0, 4}}, 2, options); }));
 }

@@ -114,6 +114,11 @@ TEST(Verify, GraphsWithoutNeighbours) {
                     Neighbors other = found;
                     other.ids.back() = other.ids.back() < 0 ? 0 : -1;
                     EXPECT_EQ(1, c.graph(other).wrong) << n << valid << with_self << k;
+                    if (valid == n) continue;
+                    // A point with a NaN says nothing of the others by listing itself.
+                    other = found;
+                    other.ids[static_cast<std::size_t>((n - 1) * k)] = n - 1;
+                    EXPECT_EQ(std::vector<std::int64_t>{n - 1}, c.graph(other).wrong_rows) << n << valid << with_self;
                 }
             }
         }
