@@ -191,7 +191,7 @@ std::string with_data_set(const std::string& path, const char* data_set) {
 
 bool is_big_ann_truth(const std::string& path) {
     try {
-        MatrixReader(path + "/distances", "truth");
+        const MatrixReader distances(path + "/distances", "truth");
         return true;
     } catch (const Error& error) {
         if (error.code() != ErrorCode::bad_file) throw;

@@ -4,6 +4,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <vector>
@@ -16,6 +17,8 @@
 
 namespace kith::cli::groundtruth {
 namespace {
+
+constexpr std::size_t most_listed = 20;  // files
 
 struct Args {
     std::string folder;
@@ -75,7 +78,11 @@ int execute(const Args& args) {
     fmt::print("{} of {} x {}, {}, k {}\n", job.graph ? "graph" : "search",
                counted(job.queries.rows, "query", "queries"), counted(job.base.rows, "point", "points"),
                name(job.metric.id), job.k);
-    for (const std::string& file : outside) fmt::print("reads {}\n", printable(file));
+    const std::size_t listed = std::min(outside.size(), most_listed);
+    for (std::size_t i = 0; i < listed; ++i) fmt::print("reads {}\n", printable(outside[i]));
+    if (const std::size_t more = outside.size() - listed; more > 0)
+        fmt::print("reads {} outside its folder (--json names all)\n",
+                   counted(static_cast<std::int64_t>(more), "more file", "more files"));
     fmt::print("{}\n", described(found));
     for (const Worker& worker : found.workers) print_worker(worker);
     return exit_ok;

@@ -69,8 +69,9 @@ const Format* format_by_suffix(std::string file) {
 }  // namespace
 
 std::string standard_input_of(const std::string& path) {
-    for (const std::string name : {"-", "/dev/stdin"}) {
-        if (path == name || path.starts_with(name + "/") || path.starts_with(name + ":")) return name;
+    for (const char* const file : {"-", "/dev/stdin"}) {
+        const std::string name = file;
+        if (path == name || path.starts_with(name + "/") || path.starts_with(name + ":")) return file;
     }
     return "";
 }

@@ -135,7 +135,7 @@ void cut_rows(Job& job, const InitOptions& options) {
     const RowCut rows = cut_by_memory(sizes, "a worker");
     const std::int64_t shard = std::min(options.shard_rows > 0 ? options.shard_rows : rows.points, job.base.count);
     // Half of the units that there may be: each file ends in a shorter block.
-    const double shards = static_cast<double>(pieces_of(job.base, shard)), most = static_cast<double>(most_units / 2);
+    const double shards = static_cast<double>(pieces_of(job.base, shard)), most = static_cast<double>(most_units) / 2;
     const double enough = std::max({least_block_rows, std::ceil(unit_pairs / static_cast<double>(shard)),
                                     std::ceil(static_cast<double>(job.queries.count) * shards / most)});
     std::int64_t block = given ? rows.queries : std::min(rows.queries, static_cast<std::int64_t>(enough));

@@ -88,7 +88,7 @@ std::string found_from(const std::string& folder, const Fields& file) {
     if (named.empty() || named.size() > longest_path || climbs)
         file.refuse("path", "a path within the folder of the job, or an absolute one");
     std::error_code failed;
-    const std::string found = std::filesystem::absolute(std::filesystem::path(folder) / named, failed).string();
+    std::string found = std::filesystem::absolute(std::filesystem::path(folder) / named, failed).string();
     if (failed) throw Error(ErrorCode::bad_file, fmt::format("{}: has no absolute path: {}", folder, failed.message()));
     if (!io::standard_input_of(found).empty()) file.refuse("path", "a file that can be read again and again");
     return found;

@@ -295,6 +295,14 @@ class Paths(Hostile):
         self.assertIn("reads /etc/\\x1b[2Jpasswd\n", shown)
         self.assert_refused("/etc/\\x1b[2Jpasswd", commands=self.commands()[1:2])
 
+    def test_many_outside_files_are_counted(self):
+        shutil.rmtree(self.job)
+        self.init("-b", *[f"{self.at('grid.npy')}:{row}:5" for row in range(0, 200, 5)], "--graph", "-k", 1)
+        shown = self.truth("status").stdout
+        self.assertEqual(shown.count("reads /"), 20)
+        self.assertIn("reads 20 more files outside its folder", shown)
+        self.assertEqual(len(self.status()["outside"]), 40)
+
     def test_strict(self):
         for verb in (("run", "--device", "cpu"), ("verify",)):
             self.assert_error(self.truth(*verb, "--strict", code=2), str(self.path), str(self.at("grid.npy")))
