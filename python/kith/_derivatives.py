@@ -180,6 +180,8 @@ def push_forward(kind: str, slope: Slope, points: Tensor, queries: Tensor, other
         shape = torch.Size((queries.shape[0], points.shape[0]))
     else:
         shape = others[0].shape[:1] if kind in ("matches", "radius") else others[0].shape
+    if not points.shape[0]:
+        return torch.zeros(shape, dtype=torch.float32, device=queries.device)
     parts = []
     of_pairs = slope(points, queries)
     for first, last in _chunks(shape.numel(), points.shape[1]):

@@ -118,7 +118,14 @@ def test_gradients() -> None:
         assert found.distances.requires_grad
         slopes = torch.autograd.grad(found.distances.sum(), (points, none), allow_unused=True)
         assert not any(part is not None and part.any() for part in slopes)
-    assert torch.ops.kith.search(points, none, 2)[0].shape == (0, 2) if hasattr(torch.ops.kith, "search") else True
+    pytest.importorskip("kith.torch")
+    for of, asked in ((points, none), (none, points)):
+        distances = torch.ops.kith.search(of, asked, 2)[0]
+        assert distances.shape == (len(asked), 2)
+        torch.autograd.grad(distances.sum(), (of, asked))
+        moved = torch.func.jvp(lambda a, b: kith.search(a, b, 2).distances, (of.detach(), asked.detach()),
+                               (of.detach(), asked.detach()))[1]
+        assert moved.shape == (len(asked), 2) and not moved.any()
 
 
 def test_what_stays_an_error() -> None:

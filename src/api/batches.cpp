@@ -11,7 +11,6 @@
 #include "api/group_report.h"
 #include "api/guard.h"
 #include "api/host_view.h"
-#include "api/magnitudes.h"
 #include "api/request.h"
 #include "api/rows.h"
 #include "api/run.h"
@@ -149,25 +148,10 @@ private:
         return planner::batches(request, shape, api::machine(options_.device));
     }
 
-    // Whether one launch gives the answer: no row is to be scaled, and keys do not leave their range. A search of each
-    // batch sees to both.
-    bool is_plain(const MetricSpec& metric, ProgressMeter& progress) const {
-        const int threads = api::threads_of(options_);
-        std::vector<double> storage;
-        for (const MatrixView* const rows : {&points_, &queries_}) {
-            api::scaled_rows(*rows, metric, threads, progress, storage);
-            if (!storage.empty()) return false;
-        }
-        return !api::key_range(metric, api::join(api::extent_of(points_, metric, threads, progress),
-                                                 api::extent_of(queries_, metric, threads, progress)))
-                    .is_left();
-    }
-
-    // False where one launch does not give the answer, or the memory was free no longer.
+    // False where the memory was free no longer.
     bool together(const planner::BatchesPlan& plan) const {
         ProgressMeter progress(options_.progress, pairs_);
         const MetricSpec metric = api::validate_metric(options_.metric, points_, 1, progress);
-        if (!is_plain(metric, progress)) return false;
         try {
             gpu::search_batches(
                 {points_, queries_, batches_, k_, metric, plan.device, options_.f64, options_.stream, progress, out_});
