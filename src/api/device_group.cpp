@@ -282,12 +282,7 @@ Report DeviceGroup::search_blocks(const MatrixView* queries, std::int64_t k, con
         else block_of_all(search, task);
     });
     for (std::size_t b = 0; b < search.merged.size(); ++b) {
-        Options options;
-        options.f64 = call.f64;
-        options.metric.id = metric_.id;
-        options.metric.p = metric_.params.p;
-        options.metric.packed_bits = metric_.params.packed_bits;
-        const Neighbors found = finish(search.merged[b], options);
+        const Neighbors found = reported_neighbors(search.merged[b], cpu::ReportedDistance(metric_), call.f64);
         const std::int64_t first = static_cast<std::int64_t>(b) * block;
         const NeighborsView to = rows_of(out, first, k, call.f64);
         if (graph) put_without_own(found, first, to);
@@ -309,11 +304,7 @@ Report DeviceGroup::run(const MatrixView* queries, std::int64_t k, const Options
         const std::int64_t rows = queries ? queries->rows : points_.rows;
         const Neighbors found = collect(
             rows, k, call.f64, [&](const NeighborsView& into) { return run(queries, k, call, progress, into); });
-        gpu::copy(out.ids, found.ids.data(), found.ids.size() * sizeof(std::int64_t));
-        if (out.distances && call.f64)
-            gpu::copy(out.distances, found.distances64.data(), found.distances64.size() * sizeof(double));
-        else if (out.distances)
-            gpu::copy(out.distances, found.distances.data(), found.distances.size() * sizeof(float));
+        put(found, out);
         report = found.report;
     } else if (of_self) {
         std::vector<std::byte> storage;

@@ -7,8 +7,10 @@
 #include <chrono>
 #include <cstring>
 
+#include "api/device_group.h"
 #include "api/guard.h"
 #include "api/host_view.h"
+#include "api/magnitudes.h"
 #include "api/request.h"
 #include "api/rows.h"
 #include "api/run.h"
@@ -74,23 +76,47 @@ void run(const Prepared& points, const DistancesRequest& request) {
     request.progress.throw_if_cancelled();
 }
 
-// Plans, prepares, and calls work(prepared, plan, progress, allocating); see api::with_less_memory.
+// What is ready to be run: prepared points, queries as the metric takes them.
+struct Ready {
+    const Prepared& points;
+    const MatrixView& queries;
+    const Plan& plan;
+    const Options& options;
+    ProgressMeter& progress;
+    bool& allocating;  // see api::with_less_memory
+
+    // Of queries [first, first + count).
+    void run_rows(std::int64_t first, std::int64_t count, const DistancesView& out) const {
+        run(points, {api::rows_of(queries, first, count), plan, options.f64, options.stream, progress, out});
+    }
+};
+
+// Validates, plans, prepares, and calls work(ready).
 template <class Work>
-Report with_points(const MatrixView& points, const MatrixView& queries, const Options& asked, const Work& work) {
+Report with_points(const MatrixView& given_points, const MatrixView& given_queries, const Options& asked,
+                   const Work& work) {
     const auto start = std::chrono::steady_clock::now();
     Options options = asked;
     options.path = name(Path::exact);
     const int threads = api::threads_of(options);
-    ProgressMeter progress(options.progress, static_cast<double>(queries.rows) * static_cast<double>(points.rows));
-    const MetricSpec metric = api::validate_metric(options.metric, points, threads, progress);
-    api::check_values(points, metric, "points", threads, progress);
-    api::check_values(queries, metric, "queries", threads, progress);
-    planner::choose_device(options.device, points.device, api::machine(options.device));  // one
+    ProgressMeter progress(options.progress,
+                           static_cast<double>(given_queries.rows) * static_cast<double>(given_points.rows));
+    MetricSpec metric = api::validate_metric(options.metric, given_points, threads, progress);
+    api::check_values(given_points, metric, "points", threads, progress);
+    api::check_values(given_queries, metric, "queries", threads, progress);
+    planner::choose_device(options.device, given_points.device, api::machine(options.device));  // one
+    std::vector<double> point_storage, query_storage;
+    const MatrixView points = api::scaled_rows(given_points, metric, threads, progress, point_storage),
+                     queries = api::scaled_rows(given_queries, metric, threads, progress, query_storage);
+    metric.wide = api::key_range(metric, api::join(api::extent_of(points, metric, threads, progress),
+                                                   api::extent_of(queries, metric, threads, progress)))
+                      .is_left();
+    if (metric.wide) options = api::on_cpu(options);
     const Shape shape{points.rows, queries.rows, points.cols, 1, points.type, false};
     return api::with_less_memory(progress, [&](double share, bool& allocating) {
         const Plan plan = api::plan_search(shape, metric, options, points.device, share, allocating);
         const Prepared prepared = api::prepare(points, metric, plan, false, options, progress);
-        work(prepared, plan, progress, allocating);
+        work(Ready{prepared, queries, plan, options, progress, allocating});
         Report report;
         report.path = name(plan.path);
         report.queries = report.scanned = queries.rows;
@@ -108,10 +134,7 @@ Report into(const MatrixView& points, const MatrixView& queries, const Options& 
     api::check_device(out.device, "out");
     if (out.stride == 0) out.stride = points.rows;
     if (out.stride < points.rows) refuse("out.stride: {}; expected at least the {} points", out.stride, points.rows);
-    return with_points(points, queries, options,
-                       [&](const Prepared& prepared, const Plan& plan, ProgressMeter& progress, bool&) {
-                           run(prepared, {queries, plan, options.f64, options.stream, progress, out});
-                       });
+    return with_points(points, queries, options, [&](const Ready& ready) { ready.run_rows(0, queries.rows, out); });
 }
 
 }  // namespace
@@ -146,10 +169,9 @@ Report distances_by_rows(const MatrixView& points, const MatrixView& queries, co
     return api::guarded([&] {
         check(points, queries, options);
         if (!take) refuse("take: empty; expected a function of rows");
-        const auto by_blocks = [&](const Prepared& prepared, const Plan& plan, ProgressMeter& progress,
-                                   bool& allocating) {
+        const auto by_blocks = [&](const Ready& ready) {
             // A GPU converts its points, or is sent them, anew for each block.
-            const std::int64_t held = plan.device == host_memory ? block_bytes : device_block_bytes,
+            const std::int64_t held = ready.plan.device == host_memory ? block_bytes : device_block_bytes,
                                row = points.rows * element_bytes(options),
                                most =
                                    std::clamp<std::int64_t>(std::min(held, free_memory() / 4) / row, 1, queries.rows);
@@ -158,8 +180,8 @@ Report distances_by_rows(const MatrixView& points, const MatrixView& queries, co
             const DistancesView out{rows.data(), points.rows, host_memory};
             for (std::int64_t first = 0; first < queries.rows; first += most) {
                 const std::int64_t count = std::min(most, queries.rows - first);
-                run(prepared, {api::rows_of(queries, first, count), plan, options.f64, options.stream, progress, out});
-                allocating = false;  // what has been handed on is not made again
+                ready.run_rows(first, count, out);
+                ready.allocating = false;  // what has been handed on is not made again
                 take(first, count, rows.data());
             }
         };

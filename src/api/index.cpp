@@ -13,6 +13,7 @@
 #include "api/request.h"
 #include "api/validate.h"
 #include "api/variances.h"
+#include "api/wide_search.h"
 #include "exact/element.h"
 #include "exact/refuse.h"
 #include "kith/error.h"
@@ -25,6 +26,8 @@ struct Index::State {
     Options options;
     MetricSpec metric;
     std::int64_t n = 0, d = 0;
+    api::Extent extent;          // of the points
+    std::vector<double> scaled;  // the points, where the metric takes others than the caller's
     std::unique_ptr<const api::DeviceIndex> single;
     std::unique_ptr<const api::DeviceGroup> several;  // instead
 
@@ -80,9 +83,33 @@ struct Index::State {
         api::check_out(out);
         const std::int64_t q = queries ? queries->rows : n;
         ProgressMeter progress(call.progress, static_cast<double>(q) * static_cast<double>(n));
-        if (queries) api::check_values(*queries, metric, "queries", api::threads_of(call), progress);
-        if (several) return several->run(queries, k, call, progress, out);
-        return single->run(queries ? *queries : single->points(), k, !queries, call, progress, out);
+        std::vector<double> query_storage;
+        const MatrixView taken = queries ? take(*queries, call, progress, query_storage) : MatrixView{};
+        const api::KeyRange range = key_range(queries ? &taken : nullptr, call, progress);
+        std::vector<std::byte> storage;
+        const MatrixView points = range.is_left() || (single && !queries) ? all_points(storage) : MatrixView{};
+        return api::search_in_range(
+            {metric, points, queries ? taken : points, k, !queries, range, call, progress, out},
+            [&](std::int64_t wanted, const Options& given, const NeighborsView& into) {
+                if (several) return several->run(queries ? &taken : nullptr, wanted, given, progress, into);
+                return single->run(queries ? taken : points, wanted, !queries, given, progress, into);
+            });
+    }
+
+    MatrixView all_points(std::vector<std::byte>& storage) const {
+        return single ? single->points() : several->all_points(storage);
+    }
+    // Validated queries, as the metric takes them.
+    MatrixView take(const MatrixView& queries, const Options& call, ProgressMeter& progress,
+                    std::vector<double>& storage) const {
+        const int threads = api::threads_of(call);
+        api::check_values(queries, metric, "queries", threads, progress);
+        return api::scaled_rows(queries, metric, threads, progress, storage);
+    }
+    api::KeyRange key_range(const MatrixView* queries, const Options& call, ProgressMeter& progress) const {
+        if (!queries) return api::key_range(metric, extent);
+        const api::Extent own = api::extent_of(*queries, metric, api::threads_of(call), progress);
+        return api::key_range(metric, api::join(extent, own));
     }
 
     void check_queries(const MatrixView& queries, std::int64_t k, const Options& call) const {
@@ -101,9 +128,16 @@ struct Index::State {
         const std::int64_t q = queries ? queries->rows : n;
         ProgressMeter progress(call.progress, static_cast<double>(q) * static_cast<double>(n));
         api::radii_of(r, q, metric);
-        if (queries) api::check_values(*queries, metric, "queries", api::threads_of(call), progress);
-        const api::RadiusCall radius{queries, r, call, progress, wants};
-        return single ? api::run_radius(*single, radius) : api::run_radius(*several, metric, radius);
+        std::vector<double> query_storage;
+        const MatrixView taken = queries ? take(*queries, call, progress, query_storage) : MatrixView{};
+        const api::KeyRange range = key_range(queries ? &taken : nullptr, call, progress);
+        std::vector<std::byte> storage;
+        const MatrixView points = range.is_left() ? all_points(storage) : MatrixView{};
+        const api::RadiusCall radius{queries ? &taken : nullptr, r, call, progress, wants};
+        return api::radius_in_range(
+            {metric, points, queries ? taken : points, range, radius}, [&](const api::RadiusCall& given) {
+                return single ? api::run_radius(*single, given) : api::run_radius(*several, metric, given);
+            });
     }
 };
 
@@ -113,16 +147,18 @@ Index Index::borrowing(const MatrixView& points, const Options& options) {
     return Index(points, options, false);
 }
 
-Index::Index(const MatrixView& points, const Options& options, bool copy) : state_(std::make_unique<State>()) {
+Index::Index(const MatrixView& given, const Options& options, bool copy) : state_(std::make_unique<State>()) {
     api::guarded([&] {
-        api::check_view(points, "points");
+        api::check_view(given, "points");
         State& s = *state_;
         s.options = options;
         s.options.progress = nullptr;
         ProgressMeter progress(options.progress, 0);
         const int threads = api::threads_of(options);
-        s.metric = api::validate_metric(options.metric, points, threads, progress);
-        api::check_values(points, s.metric, "points", threads, progress);
+        s.metric = api::validate_metric(options.metric, given, threads, progress);
+        api::check_values(given, s.metric, "points", threads, progress);
+        const MatrixView points = api::scaled_rows(given, s.metric, threads, progress, s.scaled);
+        s.extent = api::extent_of(points, s.metric, threads, progress);
         s.n = points.rows;
         s.d = points.cols;
         // Prepared for searches of few neighbours: those of many take the plain scan, which any preparation serves.
@@ -137,6 +173,7 @@ Index::Index(const MatrixView& points, const Options& options, bool copy) : stat
         } else {
             s.single = std::make_unique<api::DeviceIndex>(points, s.metric, shape, typical, copy, true, progress);
         }
+        if (copy) s.scaled = {};
     });
 }
 

@@ -13,6 +13,7 @@
 #include "api/group_report.h"
 #include "api/host_view.h"
 #include "api/request.h"
+#include "api/rows.h"
 #include "api/self.h"
 #include "cpu/backend.h"
 #include "exact/order.h"
@@ -216,11 +217,7 @@ Report kato_graph(const MatrixView& points, const MetricSpec& metric, std::int64
         const Neighbors found = collect(points.rows, k, options.f64, [&](const NeighborsView& into) {
             return to_host(points, metric, k, options, progress, into, probe);
         });
-        gpu::copy(out.ids, found.ids.data(), found.ids.size() * sizeof(std::int64_t));
-        if (out.distances && options.f64)
-            gpu::copy(out.distances, found.distances64.data(), found.distances64.size() * sizeof(double));
-        else if (out.distances)
-            gpu::copy(out.distances, found.distances.data(), found.distances.size() * sizeof(float));
+        put(found, out);
         report = found.report;
     } else {
         report = to_host(points, metric, k, options, progress, out, probe);

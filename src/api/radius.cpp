@@ -12,6 +12,7 @@
 #include "api/kato.h"
 #include "api/request.h"
 #include "api/validate.h"
+#include "api/wide_search.h"
 #include "cpu/search/ball.h"
 #include "cpu/search/radius_search.h"
 #include "exact/element.h"
@@ -181,17 +182,14 @@ RadiusCounts collect_counts(std::int64_t q, const std::function<Report(std::int6
     return all;
 }
 
-Report radius_once(const MatrixView& points, const MatrixView* queries, const Radius& r, const Options& options,
-                   const RadiusWants& wants) {
-    check_options(options);
+namespace {
+
+// Validated rows, as the metric takes them.
+Report run_once(const MatrixView& points, const MetricSpec& metric, const RadiusCall& call) {
+    const MatrixView* const queries = call.queries;
+    const Options& options = call.options;
+    ProgressMeter& progress = call.progress;
     const std::int64_t q = queries ? queries->rows : points.rows;
-    const int threads = threads_of(options);
-    ProgressMeter progress(options.progress, static_cast<double>(q) * static_cast<double>(points.rows));
-    const MetricSpec metric = validate_metric(options.metric, points, threads, progress);
-    radii_of(r, q, metric);
-    check_values(points, metric, "points", threads, progress);
-    if (queries) check_values(*queries, metric, "queries", threads, progress);
-    const RadiusCall call{queries, r, options, progress, wants};
     const ElementType type = queries && queries->type == ElementType::f64 ? ElementType::f64 : points.type;
     const Shape shape{points.rows, q, points.cols, 1, type, false};
     std::vector<std::string> devices = devices_of(options);
@@ -207,6 +205,29 @@ Report radius_once(const MatrixView& points, const MatrixView* queries, const Ra
     }
     report.seconds += report.prepare_seconds;
     return report;
+}
+
+}  // namespace
+
+Report radius_once(const MatrixView& given_points, const MatrixView* given_queries, const Radius& r,
+                   const Options& options, const RadiusWants& wants) {
+    check_options(options);
+    const std::int64_t q = given_queries ? given_queries->rows : given_points.rows;
+    const int threads = threads_of(options);
+    ProgressMeter progress(options.progress, static_cast<double>(q) * static_cast<double>(given_points.rows));
+    const MetricSpec metric = validate_metric(options.metric, given_points, threads, progress);
+    radii_of(r, q, metric);
+    check_values(given_points, metric, "points", threads, progress);
+    if (given_queries) check_values(*given_queries, metric, "queries", threads, progress);
+    std::vector<double> point_storage, query_storage;
+    const MatrixView points = scaled_rows(given_points, metric, threads, progress, point_storage);
+    const MatrixView queries =
+        given_queries ? scaled_rows(*given_queries, metric, threads, progress, query_storage) : points;
+    Extent extent = extent_of(points, metric, threads, progress);
+    if (given_queries) extent = join(extent, extent_of(queries, metric, threads, progress));
+    const RadiusCall call{given_queries ? &queries : nullptr, r, options, progress, wants};
+    return radius_in_range({metric, points, queries, key_range(metric, extent), call},
+                           [&](const RadiusCall& given) { return run_once(points, metric, given); });
 }
 
 }  // namespace api

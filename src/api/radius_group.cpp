@@ -186,8 +186,8 @@ private:
         for (const Found& part : found_)
             parts.push_back({first, rows, part.offsets.data(), part.ids.data(), nullptr, part.distances64.data()});
         const bool keys = call_.wants.keys, f64 = call_.options.f64 || keys;
-        const RadiusNeighbors all = merged(parts, rows, keys ? nullptr : key_report(metric_.id), metric_.params, f64,
-                                           threads_of(call_.options));
+        const RadiusNeighbors all = merged(parts, rows, keys ? cpu::ReportedDistance() : cpu::ReportedDistance(metric_),
+                                           f64, threads_of(call_.options));
         found_.clear();
         (*call_.wants.take)({first, rows, all.offsets.data(), all.ids.data(), f64 ? nullptr : all.distances.data(),
                              f64 ? all.distances64.data() : nullptr});

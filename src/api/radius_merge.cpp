@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "cpu/metric/kernels.h"
 #include "cpu/primitives/top_k.h"
 #include "exact/ceil_div.h"
 #include "machine/parallel.h"
@@ -16,14 +15,8 @@ constexpr std::int64_t rows_per_task = 64;
 
 }  // namespace
 
-KeyReport key_report(MetricId computed) {
-    if (computed == MetricId::formula || computed == MetricId::functor)
-        return [](double key, const metric::Params&) { return key; };
-    return cpu::metric_kernels(computed, cpu::Isa::baseline).report;
-}
-
-RadiusNeighbors merged(const std::vector<RadiusRows>& parts, std::int64_t rows, KeyReport report,
-                       const metric::Params& params, bool f64, int threads) {
+RadiusNeighbors merged(const std::vector<RadiusRows>& parts, std::int64_t rows, const cpu::ReportedDistance& reported,
+                       bool f64, int threads) {
     RadiusNeighbors all;
     all.queries = rows;
     all.f64 = f64;
@@ -45,7 +38,7 @@ RadiusNeighbors merged(const std::vector<RadiusRows>& parts, std::int64_t rows, 
             std::sort(row.begin(), row.end());
             auto to = static_cast<std::size_t>(all.offsets[static_cast<std::size_t>(i)]);
             for (const cpu::Neighbor& near : row) {
-                const double distance = report ? report(near.rank, params) : near.rank;
+                const double distance = reported(near.rank);
                 all.ids[to] = near.id;
                 if (f64) all.distances64[to] = distance;
                 else all.distances[to] = static_cast<float>(distance);

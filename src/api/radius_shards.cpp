@@ -3,6 +3,7 @@
 #include "api/radius.h"
 #include "api/radius_merge.h"
 #include "api/request.h"
+#include "api/rows.h"
 #include "api/validate.h"
 #include "exact/refuse.h"
 #include "kith/shards.h"
@@ -83,12 +84,8 @@ RadiusNeighbors merge_radius(const std::vector<RadiusRows>& shards, std::int64_t
             if (s.offsets[rows] > 0 && !s.distances64)
                 refuse("shards: no distances of f64; expected the keys of radius_shard()");
         }
-        metric::Params params;
-        params.d = dimensions;
-        params.p = options.metric.p;
-        params.packed_bits = options.metric.packed_bits;
-        const api::KeyReport report = api::key_report(api::computed_metric(options.metric));
-        return api::merged(shards, rows, report, params, options.f64, api::threads_of(options));
+        return api::merged(shards, rows, api::distances_of_shards(options.metric, dimensions), options.f64,
+                           api::threads_of(options));
     });
 }
 

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "api/validate.h"
 #include "cpu/primitives/top_k.h"
 #include "exact/element.h"
+#include "gpu/backend.h"
 
 namespace kith::api {
 
@@ -46,10 +48,40 @@ void put_without_own(const Neighbors& found, std::int64_t first, const Neighbors
 }
 
 void put(const Neighbors& found, const NeighborsView& out) {
-    std::copy(found.ids.begin(), found.ids.end(), out.ids);
+    const auto copy = [&](const auto& from, void* to) {
+        using T = typename std::remove_cvref_t<decltype(from)>::value_type;
+        if (out.device != host_memory) gpu::copy(to, from.data(), from.size() * sizeof(T));
+        else std::copy(from.begin(), from.end(), static_cast<T*>(to));
+    };
+    copy(found.ids, out.ids);
     if (!out.distances) return;
-    std::copy(found.distances.begin(), found.distances.end(), static_cast<float*>(out.distances));
-    std::copy(found.distances64.begin(), found.distances64.end(), static_cast<double*>(out.distances));
+    if (found.distances64.empty()) copy(found.distances, out.distances);
+    else copy(found.distances64, out.distances);
+}
+
+cpu::ReportedDistance distances_of_shards(const Metric& metric, std::int64_t dimensions) {
+    MetricSpec spec;
+    spec.id = computed_metric(metric);
+    spec.params.d = dimensions;
+    spec.params.p = metric.p;
+    spec.params.packed_bits = metric.packed_bits;
+    spec.wide = true;
+    return cpu::ReportedDistance(spec);
+}
+
+Neighbors reported_neighbors(const PartialNeighbors& partial, const cpu::ReportedDistance& reported, bool f64) {
+    Neighbors result;
+    result.queries = partial.queries;
+    result.k = partial.k;
+    result.ids = partial.ids;
+    if (f64) {
+        result.distances64.reserve(partial.keys.size());
+        for (const double key : partial.keys) result.distances64.push_back(reported(key));
+    } else {
+        result.distances.reserve(partial.keys.size());
+        for (const double key : partial.keys) result.distances.push_back(static_cast<float>(reported(key)));
+    }
+    return result;
 }
 
 void merge_rows(PartialNeighbors& into, const PartialNeighbors& other, std::int64_t first, std::int64_t last) {

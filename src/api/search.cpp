@@ -5,6 +5,7 @@
 #include "api/request.h"
 #include "api/self.h"
 #include "api/validate.h"
+#include "api/wide_search.h"
 #include "exact/refuse.h"
 #include "kith/kith.h"
 #include "plan/by_selector.h"
@@ -13,14 +14,9 @@ namespace kith {
 
 namespace {
 
-Report search_once(const MatrixView& points, const MatrixView& queries, std::int64_t k, bool graph,
-                   const Options& options, const NeighborsView& out) {
-    api::check_out(out);
-    const int threads = api::threads_of(options);
-    ProgressMeter progress(options.progress, static_cast<double>(queries.rows) * static_cast<double>(points.rows));
-    const MetricSpec metric = api::validate_metric(options.metric, points, threads, progress);
-    api::check_values(points, metric, "points", threads, progress);
-    if (!graph) api::check_values(queries, metric, "queries", threads, progress);
+// Validated rows, as the metric takes them.
+Report run_once(const MatrixView& points, const MatrixView& queries, std::int64_t k, bool graph,
+                const MetricSpec& metric, const Options& options, ProgressMeter& progress, const NeighborsView& out) {
     if (options.path == api::kato_path) {
         if (!graph) refuse("path: 'kato' computes the graph of a set of points, not a search");
         if (planner::forces_selector(options.selector))
@@ -45,6 +41,27 @@ Report search_once(const MatrixView& points, const MatrixView& queries, std::int
         report.prepare_seconds = prepared.seconds;
         report.seconds += prepared.seconds;
         return report;
+    });
+}
+
+Report search_once(const MatrixView& given_points, const MatrixView& given_queries, std::int64_t k, bool graph,
+                   const Options& options, const NeighborsView& out) {
+    api::check_out(out);
+    const int threads = api::threads_of(options);
+    ProgressMeter progress(options.progress,
+                           static_cast<double>(given_queries.rows) * static_cast<double>(given_points.rows));
+    const MetricSpec metric = api::validate_metric(options.metric, given_points, threads, progress);
+    api::check_values(given_points, metric, "points", threads, progress);
+    if (!graph) api::check_values(given_queries, metric, "queries", threads, progress);
+    std::vector<double> point_storage, query_storage;
+    const MatrixView points = api::scaled_rows(given_points, metric, threads, progress, point_storage);
+    const MatrixView queries =
+        graph ? points : api::scaled_rows(given_queries, metric, threads, progress, query_storage);
+    api::Extent extent = api::extent_of(points, metric, threads, progress);
+    if (!graph) extent = api::join(extent, api::extent_of(queries, metric, threads, progress));
+    const api::WideCall call{metric, points, queries, k, graph, api::key_range(metric, extent), options, progress, out};
+    return api::search_in_range(call, [&](std::int64_t wanted, const Options& given, const NeighborsView& into) {
+        return run_once(points, queries, wanted, graph, metric, given, progress, into);
     });
 }
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "api/guard.h"
-#include "api/radius_merge.h"
+#include "api/magnitudes.h"
 #include "api/request.h"
 #include "api/rows.h"
 #include "api/run.h"
@@ -40,10 +40,15 @@ void check_shard(const Shard& shard, const MatrixView& queries, std::int64_t k, 
 }
 
 // The keys of the listed points, whose ids count the rows of the shard.
-void add_keys(const MatrixView& shard, const MatrixView& queries, const Options& options, PartialNeighbors& found) {
+void add_keys(const MatrixView& given_shard, const MatrixView& given_queries, const Options& options,
+              PartialNeighbors& found) {
     const int threads = api::threads_of(options);
     ProgressMeter progress(options.progress, static_cast<double>(found.ids.size()));
-    const MetricSpec metric = api::validate_metric(options.metric, shard, threads, progress);
+    MetricSpec metric = api::validate_metric(options.metric, given_shard, threads, progress);
+    metric.wide = true;
+    std::vector<double> shard_storage, query_storage;
+    const MatrixView shard = api::scaled_rows(given_shard, metric, threads, progress, shard_storage),
+                     queries = api::scaled_rows(given_queries, metric, threads, progress, query_storage);
     found.keys.assign(found.ids.size(), no_key);
     watched_for(threads, queries.rows, queries_per_task, progress, "keys", [&](std::int64_t first, std::int64_t last) {
         cpu::DistanceKeys distance_keys(metric, cpu::best_isa());
@@ -141,23 +146,7 @@ Neighbors finish(const PartialNeighbors& partial, const Options& options) {
         check_partial(partial, "partial");
         const Metric& chosen = options.metric;
         if (chosen.id > MetricId::functor) refuse("metric: id {} is unknown", static_cast<int>(chosen.id));
-        metric::Params params;
-        params.d = partial.dimensions;
-        params.p = chosen.p;
-        params.packed_bits = chosen.packed_bits;
-        const api::KeyReport report = api::key_report(api::computed_metric(chosen));
-        Neighbors result;
-        result.queries = partial.queries;
-        result.k = partial.k;
-        result.ids = partial.ids;
-        if (options.f64) {
-            result.distances64.reserve(partial.keys.size());
-            for (const double key : partial.keys) result.distances64.push_back(report(key, params));
-        } else {
-            result.distances.reserve(partial.keys.size());
-            for (const double key : partial.keys) result.distances.push_back(static_cast<float>(report(key, params)));
-        }
-        return result;
+        return api::reported_neighbors(partial, api::distances_of_shards(chosen, partial.dimensions), options.f64);
     });
 }
 

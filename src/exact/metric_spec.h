@@ -22,6 +22,8 @@ struct MetricSpec {
     std::shared_ptr<const ::kith::formula::Program> formula;
     double start = 0;  // formula, functor
     const FunctorMetric* functor = nullptr;
+    // Distance keys are wide keys (exact/wide_key.h). Of plain scans on a CPU: filters know nothing of it.
+    bool wide = false;
 };
 
 }  // namespace kith

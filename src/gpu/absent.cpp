@@ -45,6 +45,9 @@ void copy(void* to, const void* from, std::size_t bytes) {
 std::int64_t first_outside(const MatrixView&, const metric::Traits&) {
     refuse();
 }
+Magnitudes magnitudes(const MatrixView&) {
+    refuse();
+}
 std::shared_ptr<const Points> prepare(const MatrixView&, const MetricSpec&, const Plan&, bool, void*, int,
                                       ProgressMeter&) {
     refuse();

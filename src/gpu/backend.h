@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "exact/magnitudes.h"
 #include "exact/metric_spec.h"
 #include "exact/request.h"
 #include "kith/plan.h"
@@ -46,6 +47,9 @@ void copy(void* to, const void* from, std::size_t bytes);
 // The first row of a matrix in device memory with a coordinate that the traits do not admit, or the number of rows.
 // Behind all work that the device has been given, as copy().
 std::int64_t first_outside(const MatrixView& view, const metric::Traits& traits);
+
+// Those of a matrix in device memory, likewise.
+Magnitudes magnitudes(const MatrixView& view);
 
 class Points;
 // `copy`: as cpu::prepare. Points beyond plan.chunk_points stay where they are and stream through the device per

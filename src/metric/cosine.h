@@ -7,7 +7,7 @@
 namespace kith::metric {
 
 struct Cosine : Base {
-    static constexpr Traits traits{.gemm = Gemm::cosine};
+    static constexpr Traits traits{.gemm = Gemm::cosine, .scale_free = true};
     static constexpr int aux = 1;  // the squared norm, summed as the product is
     template <class O>
     KITH_HD static typename O::V aux_step(int, typename O::V sum, typename O::V x, const typename O::V*,

@@ -7,7 +7,7 @@
 namespace kith::metric {
 
 struct Hellinger : Base {
-    static constexpr Traits traits{.gemm = Gemm::l2, .monotone = true, .non_negative = true};
+    static constexpr Traits traits{.gemm = Gemm::l2, .monotone = true, .non_negative = true, .root = Root::square};
     template <class O>
     KITH_HD static typename O::V map(typename O::V x, const typename O::V*, typename O::V) {
         return O::sqrt(x);

@@ -7,7 +7,7 @@
 namespace kith::metric {
 
 struct JensenShannon : Base {
-    static constexpr Traits traits{.direct = Direct::divergence, .non_negative = true};
+    static constexpr Traits traits{.direct = Direct::divergence, .non_negative = true, .scale_free = true};
     static constexpr int aux = 1;  // the sum
     KITH_HD static double aux_finish(int, double sum, const Params&) { return sum == 0.0 ? 1.0 : sum; }
     template <class O>

@@ -58,6 +58,14 @@ struct Limit {
     const char* what;  // of the host
 };
 
+// The power of the differences that the rank is of, and whose root is reported: a distance may be a number of binary64
+// where its rank is none (exact/scaled_distance.h).
+enum class Root {
+    none,
+    square,  // |c v(q) - c v(x)| has c^2 times the rank, and c times the distance
+    power,   // c^Params::p times the rank, likewise
+};
+
 // What a metric promises of itself; every field has the value that most metrics need.
 struct Traits {
     Gemm gemm = Gemm::none;  // v(x) = map(x)
@@ -66,12 +74,14 @@ struct Traits {
     // As computed, the rank never falls where a |map(q) - map(x)| grows (docs/exactness.md, section 10): step() and
     // combine() never do, an untouched accumulator changes nothing in combine(), finish() is that of Base, aux is 0.
     bool monotone = false;
-    bool non_negative = false;    // coordinates below zero are an input error
-    bool similarity = false;      // larger is nearer; missing neighbours are at -inf
-    bool whole_vector = false;    // needs all differences at once: whole_term(), no step()
-    bool per_coordinate = false;  // map() and aux_step() take a constant of their coordinate, Params::constants[i]
-    bool packed_bits = false;     // u8 coordinates may be eight bits each: Params::packed_bits
-    int dimensions = 0;           // the only number of dimensions that there may be; 0: any
+    bool non_negative = false;      // coordinates below zero are an input error
+    bool similarity = false;        // larger is nearer; missing neighbours are at -inf
+    bool whole_vector = false;      // needs all differences at once: whole_term(), no step()
+    bool per_coordinate = false;    // map() and aux_step() take a constant of their coordinate, Params::constants[i]
+    bool packed_bits = false;       // u8 coordinates may be eight bits each: Params::packed_bits
+    bool scale_free = false;        // the rank of c q and x is that of q and x, for any c > 0
+    Root root = Root::none;         // aux is 0 where there is one, and step() sees only q - x
+    int dimensions = 0;             // the only number of dimensions that there may be; 0: any
     Limit limits[max_limits] = {};  // of each of these; coordinates beyond are an input error
 
     KITH_HD constexpr bool limited() const { return non_negative || limits[0].largest > 0.0; }

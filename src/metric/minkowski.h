@@ -7,7 +7,7 @@
 namespace kith::metric {
 
 struct Minkowski : Base {
-    static constexpr Traits traits{.direct = Direct::powers};
+    static constexpr Traits traits{.direct = Direct::powers, .root = Root::power};
     template <class O>
     KITH_HD static void step(typename O::V* a, typename O::V q, typename O::V x, const Params& params) {
         const double p = params.p;

@@ -7,7 +7,8 @@
 namespace kith::metric {
 
 struct SEuclidean : Base {
-    static constexpr Traits traits{.gemm = Gemm::l2, .monotone = true, .per_coordinate = true};  // s
+    static constexpr Traits traits{
+        .gemm = Gemm::l2, .monotone = true, .per_coordinate = true, .root = Root::square};  // s
     template <class O>
     KITH_HD static typename O::V map(typename O::V x, const typename O::V*, typename O::V s) {
         return O::div(x, s);

@@ -25,6 +25,10 @@ class Streamed(Cli):
         rows[1234][3] = math.nan
         write_npy(cls.folder / "points.npy", rows)
         write_npy(cls.folder / "some.npy", [*random_rows(700, 8, 22), rows[7], rows[1234]])
+        # Far out, and close together: their squares are no numbers of binary64.
+        far = [[x * (1e160 if i % 3 else 1e-170) for x in row] for i, row in enumerate(random_rows(4000, 8, 24))]
+        write_npy(cls.folder / "far.npy", far, "f8")
+        write_npy(cls.folder / "some-far.npy", far[:40], "f8")
         write_npy(cls.folder / "whole.npy", [[round(40 * x) for x in row] for row in random_rows(4000, 8, 23)], "i8")
         with open(cls.folder / "points.fbin", "wb") as file:
             file.write(struct.pack("<II", 4000, 8) + b"".join(struct.pack("<8f", *row) for row in rows))
@@ -43,6 +47,12 @@ class Streamed(Cli):
             self.assertEqual(self.at("held" + suffix).read_bytes(), self.at("streamed" + suffix).read_bytes(), (command, suffix))
         self.assertGreater(report["streamed"]["shards"], 1)
         return report
+
+    def test_gives_the_same_files_where_keys_leave_binary64(self):
+        far = ("-b", self.at("far.npy"), "-q", self.at("some-far.npy"), "-k", 5, "--f64")
+        for metric in ("euclidean", "cosine"):
+            self.same("search", *far, "-m", metric)
+            kith("verify", self.at("held-ids.npy"), *far[:4], "-m", metric, "--distances", self.at("held-d.npy"))
 
     def test_gives_the_same_files(self):
         queries = ("-q", self.at("some.npy"))

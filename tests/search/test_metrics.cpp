@@ -57,6 +57,7 @@ TEST(Traits, AreTheOracles) {
             }
         }
         EXPECT_EQ(traits.packed_bits, definition.packed_bits) << name;
+        EXPECT_EQ(traits.root != kith::metric::Root::none, definition.distance != nullptr) << name;
     }
 }
 

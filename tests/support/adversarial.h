@@ -142,6 +142,30 @@ inline void beyond_f32(Rows& r) {
     for (std::int64_t i = 0; i < r.rows; ++i) r.scale_row(i, std::ldexp(1.0, r.random.below(2) ? 180 : -180));
 }
 
+// Rows of about 1, 1e160 and 1e-170, the latter two close together: binary64 holds their distances, but not the
+// squares.
+inline void beyond_squares(Rows& r) {
+    r.gaussian();
+    for (std::int64_t i = 0; i < r.rows; ++i) {
+        const std::int64_t kind = r.random.below(3);
+        if (kind > 0) r.scale_row(i, std::ldexp(1.0, kind == 1 ? 532 : -565));
+    }
+}
+
+inline void tiny(Rows& r) {
+    r.gaussian();
+    for (std::int64_t i = 0; i < r.rows; ++i) r.scale_row(i, 1e-170);
+}
+
+// What stands for no value: 1e200, or the largest number, in a few rows of ordinary ones.
+inline void sentinels(Rows& r) {
+    r.gaussian();
+    for (std::int64_t i = 1; i < r.rows; i += 4) {
+        r.at(i, r.random.below(r.d)) = i % 8 == 1 ? 1e200 : std::numeric_limits<double>::max();
+        for (std::int64_t j = 0; j < r.d && i % 5 == 0; ++j) r.at(i, j) = 1e200 * (1 + 1e-3 * r.random.gaussian());
+    }
+}
+
 inline void nan_rows(Rows& r) {
     r.gaussian();
     for (std::int64_t i = 1; i < r.rows; i += 3)
@@ -241,6 +265,9 @@ inline const std::map<std::string, void (*)(Rows&)>& makers() {
         {"norms", norms},
         {"denormals", denormals},
         {"beyond_f32", beyond_f32},
+        {"beyond_squares", beyond_squares},
+        {"tiny", tiny},
+        {"sentinels", sentinels},
         {"nan_rows", nan_rows},
         {"infinities", infinities},
         {"lattice", lattice},

@@ -12,6 +12,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "kith/types.h"
@@ -90,13 +91,30 @@ struct Pair {
 struct Value {
     double value;
     double slack = 0.0;
+    // -1, 1: the rank is below or above what says all, and the value is the distance instead (ordered_rank()).
+    int band = 0;
 };
+
+// The order of ranks.
+inline bool before(const Value& a, const Value& b) {
+    // 0 and less, distances below all ranks, ranks, distances above them, infinity.
+    const auto place = [](const Value& v) {
+        if (v.band == 0) return v.value <= 0 ? 0 : std::isinf(v.value) ? 4 : 2;
+        return v.band < 0 ? 1 : 3;
+    };
+    return place(a) != place(b) ? place(a) < place(b) : a.value < b.value;
+}
+inline bool same_band(const Value& a, const Value& b) {
+    return a.band == b.band && std::isinf(a.value) == std::isinf(b.value);
+}
 
 struct Definition {
     // What neighbours are ordered by, the smallest first.
     Value (*rank)(const Pair&, const Parameters&);
     // Rank to distance.
     Value (*report)(double rank, int d, const Parameters&);
+    // Where ranks are powers of distances: the distance, as if numbers had any exponent.
+    Value (*distance)(const Pair&, const Parameters&) = nullptr;
     bool similarity = false;
     // What is asked of the coordinates: none below zero, so many in a row (0: any), none of a larger magnitude than
     // that of its column.
@@ -174,6 +192,46 @@ inline Value minkowski(const Pair& v, const Parameters& params) {
     });
     return {sum, whole_power(params.p) || std::isinf(sum) ? 0.0 : loose * sum + denormal};
 }
+// All of them times a power of two that brings the largest near 1: and its exponent.
+inline int bring_near_one(std::vector<double>& t) {
+    double largest = 0;
+    for (const double v : t) largest = std::max(largest, std::fabs(v));
+    int exponent = 0;
+    std::frexp(largest, &exponent);
+    for (double& v : t) v = std::ldexp(v, -exponent);
+    return exponent;
+}
+// The root of the sum of their squares.
+inline double length(std::vector<double> t) {
+    for (const double v : t)
+        if (!std::isfinite(v)) return infinity;
+    const int exponent = bring_near_one(t);
+    const std::vector<double> zeros(t.size());
+    return std::ldexp(std::sqrt(sqeuclidean({t.data(), zeros.data(), static_cast<int>(t.size())}, {}).value), exponent);
+}
+inline std::vector<double> differences(const Pair& v) {
+    std::vector<double> t(v.q, v.q + v.d);
+    for (int i = 0; i < v.d; ++i) t[i] -= v.x[i];
+    return t;
+}
+inline Value euclidean_distance(const Pair& v, const Parameters&) {
+    return {length(differences(v))};
+}
+
+// Differences over the largest of them.
+inline Value minkowski_distance(const Pair& v, const Parameters& params) {
+    std::vector<double> t = differences(v);
+    double largest = 0;
+    for (const double value : t) {
+        if (!std::isfinite(value)) return {infinity};
+        largest = std::max(largest, std::fabs(value));
+    }
+    if (largest == 0) return {0};
+    const double sum = canonical_sum(v.d, [&](int i) { return std::pow(std::fabs(t[i]) / largest, params.p); });
+    const double distance = largest * std::pow(sum, 1 / params.p);
+    return {distance, std::isinf(distance) ? 0.0 : loose * distance + 0x1p-1000 * loose};
+}
+
 inline Value minkowski_report(double rank, int, const Parameters& params) {
     if (std::isinf(params.p) || params.p == 1) return {rank};
     if (params.p == 2) return {std::sqrt(rank)};
@@ -181,25 +239,36 @@ inline Value minkowski_report(double rank, int, const Parameters& params) {
     return {distance, std::isinf(distance) ? 0.0 : loose * distance};
 }
 
-inline double product(const double* a, const double* b, int d) {
-    return canonical_fold(d, [&](double sum, int i) { return std::fma(a[i], b[i], sum); });
-}
-inline Value cosine(const Pair& v, const Parameters&) {
-    const double qq = product(v.q, v.q, v.d), xx = product(v.x, v.x, v.d);
-    if (qq == 0 || xx == 0) return {1.0};
-    const double distance = 1 - product(v.q, v.x, v.d) / std::sqrt(qq * xx);
-    return {std::isnan(distance) ? distance : std::min(2.0, std::max(0.0, distance))};
-}
-
-inline std::vector<double> centred(const double* v, int d) {
-    const double mean = canonical_sum(d, [&](int i) { return v[i]; }) / d;
+// A row of a metric that asks for its direction only: far out, it is brought near 1.
+inline std::vector<double> direction(const double* v, int d) {
     std::vector<double> out(v, v + d);
-    for (double& value : out) value -= mean;
+    double largest = 0;
+    for (const double value : out) largest = std::max(largest, std::fabs(value));
+    if (std::isfinite(largest) && (largest < 0x1p-200 || largest > 0x1p200)) bring_near_one(out);
     return out;
 }
-inline Value correlation(const Pair& v, const Parameters& params) {
-    const auto q = centred(v.q, v.d), x = centred(v.x, v.d);
-    return cosine({q.data(), x.data(), v.d}, params);
+
+inline double product(const std::vector<double>& a, const std::vector<double>& b) {
+    return canonical_fold(static_cast<int>(a.size()), [&](double sum, int i) { return std::fma(a[i], b[i], sum); });
+}
+inline Value cosine_of(const std::vector<double>& q, const std::vector<double>& x) {
+    const double qq = product(q, q), xx = product(x, x);
+    if (qq == 0 || xx == 0) return {1.0};
+    const double distance = 1 - product(q, x) / std::sqrt(qq * xx);
+    return {std::isnan(distance) ? distance : std::min(2.0, std::max(0.0, distance))};
+}
+inline Value cosine(const Pair& v, const Parameters&) {
+    return cosine_of(direction(v.q, v.d), direction(v.x, v.d));
+}
+
+inline std::vector<double> centred(std::vector<double> v) {
+    const int d = static_cast<int>(v.size());
+    const double mean = canonical_sum(d, [&](int i) { return v[i]; }) / d;
+    for (double& value : v) value -= mean;
+    return v;
+}
+inline Value correlation(const Pair& v, const Parameters&) {
+    return cosine_of(centred(direction(v.q, v.d)), centred(direction(v.x, v.d)));
 }
 
 inline Value inner_product(const Pair& v, const Parameters&) {
@@ -214,6 +283,16 @@ inline Value hellinger(const Pair& v, const Parameters&) {
         const double t = std::sqrt(v.q[i]) - std::sqrt(v.x[i]);
         return std::fma(t, t, a);
     })};
+}
+inline Value hellinger_distance(const Pair& v, const Parameters&) {
+    std::vector<double> t(v.d);
+    for (int i = 0; i < v.d; ++i) t[i] = std::sqrt(v.q[i]) - std::sqrt(v.x[i]);
+    for (const double value : t)
+        if (!std::isfinite(value)) return {infinity};
+    const int exponent = bring_near_one(t);
+    const std::vector<double> zeros(t.size());
+    const double sum = sqeuclidean({t.data(), zeros.data(), v.d}, {}).value;
+    return {std::ldexp(std::sqrt(sum) / std::sqrt(2.0), exponent)};
 }
 inline Value hellinger_report(double rank, int, const Parameters&) {
     return {std::sqrt(rank) / std::sqrt(2.0)};
@@ -242,8 +321,8 @@ inline Value kl_divergence(const Pair& v, const Parameters&) {
 }
 
 inline std::vector<double> normalised(const double* v, int d) {
-    const double sum = canonical_sum(d, [&](int i) { return v[i]; });
-    std::vector<double> out(v, v + d);
+    std::vector<double> out = direction(v, d);
+    const double sum = canonical_sum(d, [&](int i) { return out[i]; });
     for (double& value : out) value = sum == 0 ? value : value / sum;
     return out;
 }
@@ -284,11 +363,26 @@ inline double fused_product(const double* a, const double* b, int d) {
 }
 
 inline Value mahalanobis(const Pair& v, const Parameters& params) {
-    std::vector<double> t(v.q, v.q + v.d);
-    for (int i = 0; i < v.d; ++i) t[i] -= v.x[i];
-    return {canonical_sum(v.d, [&](int i) {
+    const std::vector<double> t = differences(v);
+    const double form = canonical_sum(v.d, [&](int i) {
         return t[i] * fused_product(params.inverse_covariance.data() + std::size_t(i) * v.d, t.data(), v.d);
-    })};
+    });
+    // What is rounded to below zero is none; -inf has overflowed.
+    return {std::isinf(form) ? infinity : form < 0 ? 0.0 : form};
+}
+inline Value mahalanobis_distance(const Pair& v, const Parameters& params) {
+    std::vector<double> t = differences(v);
+    for (const double value : t)
+        if (!std::isfinite(value)) return {infinity};
+    int exponent = bring_near_one(t), of_matrix = 0;
+    double largest = 0;
+    for (const double value : params.inverse_covariance) largest = std::max(largest, std::fabs(value));
+    std::frexp(largest, &of_matrix);
+    of_matrix /= 2;
+    for (double& value : t) value = std::ldexp(value, -of_matrix);
+    const std::vector<double> zeros(t.size());
+    const double form = mahalanobis({t.data(), zeros.data(), v.d}, params).value;
+    return {std::ldexp(std::sqrt(form), exponent + of_matrix)};
 }
 
 inline Value seuclidean(const Pair& v, const Parameters& params) {
@@ -297,6 +391,15 @@ inline Value seuclidean(const Pair& v, const Parameters& params) {
         const double t = v.q[i] / deviation - v.x[i] / deviation;
         return std::fma(t, t, a);
     })};
+}
+
+inline Value seuclidean_distance(const Pair& v, const Parameters& params) {
+    std::vector<double> t(v.d);
+    for (int i = 0; i < v.d; ++i) {
+        const double deviation = std::sqrt(params.variances[i]);
+        t[i] = v.q[i] / deviation - v.x[i] / deviation;
+    }
+    return {length(std::move(t))};
 }
 
 // sin^2(dlat / 2) + cos(lat) cos(lat) sin^2(dlon / 2).
@@ -366,16 +469,17 @@ inline Value braycurtis(const Pair& v, const Parameters&) {
 inline const Definition& definition(const std::string& metric) {
     static const std::map<std::string, Definition> all = {
         {"sqeuclidean", {sqeuclidean, as_it_is}},
-        {"euclidean", {sqeuclidean, root}},
+        {"euclidean", {sqeuclidean, root, euclidean_distance}},
         {"cityblock", {cityblock, as_it_is}},
         {"chebyshev", {chebyshev, as_it_is}},
-        {"minkowski", {minkowski, minkowski_report}},
+        {"minkowski", {minkowski, minkowski_report, minkowski_distance}},
         {"cosine", {cosine, as_it_is}},
         {"inner_product", {.rank = inner_product, .report = negative, .similarity = true}},
-        {"hellinger", {.rank = hellinger, .report = hellinger_report, .non_negative = true}},
+        {"hellinger",
+         {.rank = hellinger, .report = hellinger_report, .distance = hellinger_distance, .non_negative = true}},
         {"kl_divergence", {.rank = kl_divergence, .report = as_it_is, .non_negative = true}},
         {"jensenshannon", {.rank = jensenshannon, .report = jensenshannon_report, .non_negative = true}},
-        {"mahalanobis", {mahalanobis, root}},
+        {"mahalanobis", {mahalanobis, root, mahalanobis_distance}},
         {"hamming", {.rank = hamming, .report = share, .packed_bits = true}},
         {"canberra", {canberra, as_it_is}},
         {"braycurtis", {braycurtis, as_it_is}},
@@ -386,7 +490,7 @@ inline const Definition& definition(const std::string& metric) {
           .dimensions = 2,
           .largest = {1.57, 6.28}}},
         {"jaccard", {.rank = jaccard, .report = as_it_is, .packed_bits = true}},
-        {"seuclidean", {seuclidean, root}},
+        {"seuclidean", {seuclidean, root, seuclidean_distance}},
         {"dice", {.rank = dice, .report = as_it_is, .packed_bits = true}},
     };
     const auto found = all.find(metric);
@@ -399,12 +503,34 @@ inline const Definition& definition(const std::string& metric) {
 
 // ---------------------------------------------------------------- neighbours
 
-// The rank of a pair as the order sees it: no value (inf - inf) counts as +inf, -0 as 0.
+// Rounded to 48 significant bits, but not to infinity.
+inline double to_48_bits(double x) {
+    int exponent = 0;
+    const double rounded = std::floor(std::frexp(x, &exponent) * 0x1p48 + 0.5);
+    const double value = std::ldexp(rounded, exponent - 48);
+    return std::isinf(value) ? std::ldexp(0x1p48 - 1, 1024 - 48) : value;
+}
+
+// The rank of a pair as the order sees it: no value (inf - inf) counts as +inf, -0 as 0. Powers of distances, where
+// they are not 0 for equal vectors, say all from 2^-960 to 2^990; of other pairs the distances do, with 48 bits.
 inline Value ordered_rank(const Definition& metric, const Parameters& params, const Pair& pair) {
     Value rank = metric.rank(pair, params);
-    if (std::isnan(rank.value)) return {infinity};
+    if (std::isnan(rank.value)) rank = {infinity};
     if (rank.value == 0) rank.value = 0.0;
-    return rank;
+    const bool power = metric.distance && params.p != 1 && !std::isinf(params.p);
+    if (!power || (rank.value >= 0x1p-960 && rank.value < 0x1p990)) return rank;
+    const Value distance = metric.distance(pair, params);
+    if (distance.value == 0 || std::isinf(distance.value)) return {distance.value};
+    return {to_48_bits(distance.value), distance.slack, rank.value < 1 ? -1 : 1};
+}
+
+// The least and the largest distance that may be reported of a rank.
+inline std::pair<double, double> reported(const Definition& metric, const Value& rank, int d,
+                                          const Parameters& params) {
+    if (rank.band != 0) return {rank.value - rank.slack, rank.value + rank.slack};
+    const Value low = metric.report(rank.value - rank.slack, d, params);
+    const Value high = metric.report(rank.value + rank.slack, d, params);
+    return {low.value - low.slack, high.value + high.slack};
 }
 
 struct Answer {
@@ -438,7 +564,7 @@ inline Answer search(const Definition& metric, const Parameters& params, const M
             found.push_back({ordered_rank(metric, params, {queries.row(row), points.row(id), d}), id});
         }
         const auto nearer = [](const Found& a, const Found& b) {
-            return a.rank.value != b.rank.value ? a.rank.value < b.rank.value : a.id < b.id;
+            return before(a.rank, b.rank) || (!before(b.rank, a.rank) && a.id < b.id);
         };
         const auto kept = std::min<std::int64_t>(k, static_cast<std::int64_t>(found.size()));
         std::partial_sort(found.begin(), found.begin() + kept, found.end(), nearer);

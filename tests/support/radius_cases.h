@@ -125,10 +125,9 @@ inline std::string against_oracle(const Case& c, const std::vector<double>& radi
             if (!nan) {
                 const oracle::Value rank =
                     oracle::ordered_rank(metric, c.variant.params, {queries.row(i), points.row(id), d});
-                const oracle::Value low = metric.report(rank.value - rank.slack, d, c.variant.params);
-                const oracle::Value high = metric.report(rank.value + rank.slack, d, c.variant.params);
-                const bool first = within(low.value - low.slack, radii[row], open, metric.similarity);
-                const bool last = within(high.value + high.slack, radii[row], open, metric.similarity);
+                const auto [low, high] = oracle::reported(metric, rank, d, c.variant.params);
+                const bool first = within(low, radii[row], open, metric.similarity);
+                const bool last = within(high, radii[row], open, metric.similarity);
                 can_be = first || last;
                 must_be = first && last;
             }

@@ -76,8 +76,8 @@ private:
             const oracle::Value v = ranks[static_cast<std::size_t>(other)];
             const double slack = own.slack + v.slack;
             // What is infinite is told apart, whatever its slack.
-            if (slack == 0 || !std::isfinite(v.value) || !std::isfinite(own.value))
-                before += v.value < own.value || (v.value == own.value && other < id);
+            if (slack == 0 || !std::isfinite(v.value) || !std::isfinite(own.value) || !oracle::same_band(v, own))
+                before += oracle::before(v, own) || (!oracle::before(own, v) && other < id);
             else if (v.value + slack < own.value) ++before;
             else if (!(v.value - slack > own.value)) ++perhaps;
         }
@@ -87,10 +87,9 @@ private:
 
     bool right_distance(const oracle::Value& rank, double got, bool f64) const {
         const int d = static_cast<int>(points_.cols);
-        const oracle::Value low = metric_.report(rank.value - rank.slack, d, params_);
-        const oracle::Value high = metric_.report(rank.value + rank.slack, d, params_);
+        const auto [low, high] = oracle::reported(metric_, rank, d, params_);
         const auto rounded = [&](double v) { return f64 ? v : static_cast<double>(static_cast<float>(v)); };
-        const double least = rounded(low.value - low.slack), most = rounded(high.value + high.slack);
+        const double least = rounded(low), most = rounded(high);
         if (std::memcmp(&least, &most, sizeof least) == 0) return std::memcmp(&least, &got, sizeof got) == 0;
         return least <= got && got <= most;
     }
@@ -102,8 +101,9 @@ private:
         text.precision(17);
         text << what << " in row " << row << ", neighbour " << j << ": got id " << id << " at " << distance
              << "; expected id " << answer_.ids[cell] << " at "
-             << metric_.report(want.value, static_cast<int>(points_.cols), params_).value << " (rank " << want.value
-             << "), where id " << id << " has rank " << (id < points_.rows ? rank(row, id).value : oracle::infinity);
+             << oracle::reported(metric_, want, static_cast<int>(points_.cols), params_).first << " (rank "
+             << want.value << "), where id " << id << " has rank "
+             << (id < points_.rows ? rank(row, id).value : oracle::infinity);
         return text.str();
     }
 

@@ -2,6 +2,7 @@
 #include "cpu/metric/distance_keys.h"
 
 #include "exact/canonical.h"
+#include "exact/wide_key.h"
 #include "kith/functor.h"
 
 namespace kith::cpu {
@@ -47,6 +48,7 @@ void DistanceKeys::compute(const RowBlock& queries, std::int64_t i, RowBlock& po
     const double* q = queries.row(i);
     if (kernels_) {
         kernels_->ranks(q, queries.aux(i), points.row(0), points.stride(), points.aux(0), count, metric_.params, out);
+        if (metric_.wide && has_root(*kernels_, metric_.params)) widen(q, points, count, out);
         return;
     }
     const std::int64_t d = metric_.params.d;
@@ -56,6 +58,14 @@ void DistanceKeys::compute(const RowBlock& queries, std::int64_t i, RowBlock& po
         metric_.functor->host(metric_.functor->state, q, points.row(0), points.stride(), count, d, metric_.start, out);
     }
     for (std::int64_t j = 0; j < count; ++j) out[j] = exact::ordered_rank(out[j]);
+}
+
+void DistanceKeys::widen(const double* q, const RowBlock& points, std::int64_t count, double* keys) {
+    for (std::int64_t j = 0; j < count; ++j) {
+        if (exact::in_range(keys[j])) continue;
+        scratch_.resize(static_cast<std::size_t>(3 * metric_.params.d));
+        keys[j] = exact::wide_key(keys[j], kernels_->scaled(q, points.row(j), metric_.params, scratch_.data()));
+    }
 }
 
 }  // namespace kith::cpu

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "cpu/metric/formula.h"
 #include "cpu/metric/kernels.h"
@@ -43,10 +44,13 @@ public:
     void compute(const RowBlock& queries, std::int64_t i, RowBlock& points, std::int64_t count, double* out);
 
 private:
+    void widen(const double* q, const RowBlock& points, std::int64_t count, double* keys);
+
     const MetricSpec& metric_;
     const RowKernels& rows_;
     const MetricKernels* kernels_ = nullptr;
     std::unique_ptr<Formula> formula_;
+    std::vector<double> scratch_;
 };
 
 }  // namespace kith::cpu

@@ -8,6 +8,7 @@
 #include "cpu/metric/kernels.h"
 #include "cpu/simd/vector_ops-inl.h"
 #include "exact/canonical.h"
+#include "exact/wide_key.h"
 #include "metric/all.h"
 
 namespace kith::cpu::KITH_TARGET {
@@ -234,8 +235,11 @@ constexpr MetricKernels kernels_of() {
     using Scalar = ScalarOps<double>;
     // As types: sanitizers do not let addresses of functions be compared in constants.
     constexpr bool identity = std::is_same_v<Address<&M::template map<Scalar>>, Address<&metric::Base::map<Scalar>>>;
-    if constexpr (M::traits.whole_vector) return {M::traits, M::aux, identity, prepare<M>, form_ranks<M>, report<M>};
-    else return {M::traits, M::aux, identity, prepare<M>, step_ranks<M>, report<M>};
+    MetricKernels kernels{M::traits, M::aux, identity, prepare<M>, nullptr, report<M>, nullptr};
+    if constexpr (M::traits.whole_vector) kernels.ranks = form_ranks<M>;
+    else kernels.ranks = step_ranks<M>;
+    if constexpr (M::traits.root != metric::Root::none) kernels.scaled = exact::scaled_distance<M>;
+    return kernels;
 }
 
 constexpr MetricKernels all_kernels[] = {

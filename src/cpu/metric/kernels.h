@@ -21,7 +21,15 @@ struct MetricKernels {
     void (*ranks)(const double* q, const double* aux_q, const double* points, std::int64_t stride, const double* aux,
                   std::int64_t count, const metric::Params& params, double* out);
     double (*report)(double rank, const metric::Params& params);
+    // The distance of two prepared rows by scaled differences (exact/wide_key.h), `scratch` 3 d doubles. Null unless
+    // traits.root.
+    double (*scaled)(const double* q, const double* x, const metric::Params& params, double* scratch);
 };
+
+// Whether keys of those parameters are powers of distances.
+inline bool has_root(const MetricKernels& kernels, const metric::Params& params) {
+    return kernels.traits.root == metric::Root::square || (kernels.traits.root == metric::Root::power && params.p != 1);
+}
 
 const MetricKernels& metric_kernels(MetricId id, Isa isa);
 

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "cpu/filter/bound.h"
-#include "cpu/metric/kernels.h"
+#include "cpu/metric/reported_distance.h"
 #include "exact/metric_spec.h"
 #include "exact/order.h"
 
@@ -14,18 +14,17 @@ namespace kith::cpu {
 
 class Ball {
 public:
-    Ball(const MetricSpec& metric, double r, bool open) : r_(r), open_(open), params_(metric.params) {
+    Ball(const MetricSpec& metric, double r, bool open) : r_(r), open_(open), reported_(metric) {
         const bool user = metric.id == MetricId::formula || metric.id == MetricId::functor;
         if (!user) {
             const MetricKernels& kernels = metric_kernels(metric.id, Isa::baseline);
-            report_ = kernels.report;
             similarity_ = kernels.traits.similarity;
-            // Other keys below zero are roundings of zero, and reported as such.
+            // No other keys are below zero.
             signed_ = similarity_ || kernels.traits.gemm == metric::Gemm::cross_entropy;
             // An angle's keys end at 1.
             if (metric.id == MetricId::haversine) largest_ = 1;
             if (metric.id == MetricId::haversine) power_ = 2;
-            if (metric.id == MetricId::minkowski) power_ = params_.p;
+            if (metric.id == MetricId::minkowski) power_ = metric.params.p;
         } else {
             signed_ = true;
         }
@@ -61,7 +60,7 @@ public:
 
 private:
     bool decide(double rank) const {
-        const double distance = report_ ? report_(rank, params_) : rank;
+        const double distance = reported_(rank);
         if (similarity_) return open_ ? distance > r_ : distance >= r_;
         return open_ ? distance < r_ : distance <= r_;
     }
@@ -99,8 +98,7 @@ private:
     bool open_, similarity_ = false, signed_ = false;
     double largest_ = std::numeric_limits<double>::infinity();
     double power_ = 0;  // whose root a report that may fall takes; 0: it never falls
-    metric::Params params_;
-    double (*report_)(double rank, const metric::Params& params) = nullptr;
+    ReportedDistance reported_;
     double inner_ = 0, outer_ = 0;
 };
 

@@ -165,16 +165,14 @@ void hand_on(const Points& points, const RadiusRequest& request, Wave& wave, int
     std::vector<std::int64_t> ids(total);
     std::vector<float> distances(request.f64 ? 0 : total);
     std::vector<double> distances64(request.f64 ? total : 0);
-    const MetricSpec& metric = points.metric;
-    const bool as_is = request.keys || metric.id == MetricId::formula || metric.id == MetricId::functor;
-    const auto report = as_is ? nullptr : metric_kernels(metric.id, Isa::baseline).report;
+    const ReportedDistance reported = request.keys ? ReportedDistance() : ReportedDistance(points.metric);
     watched_for(threads, rows, rows_per_task, progress, "search", [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t i = first; i < last; ++i) {
             std::vector<Neighbor> row = std::move(wave.lists[static_cast<std::size_t>(i)]);
             std::sort(row.begin(), row.end());
             auto at = static_cast<std::size_t>(offsets[static_cast<std::size_t>(i)]);
             for (const Neighbor& found : row) {
-                const double distance = report ? report(found.rank, metric.params) : found.rank;
+                const double distance = reported(found.rank);
                 ids[at] = found.id;
                 if (request.f64) distances64[at] = distance;
                 else distances[at] = static_cast<float>(distance);

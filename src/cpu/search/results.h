@@ -6,27 +6,11 @@
 #include <limits>
 #include <vector>
 
-#include "cpu/metric/kernels.h"
+#include "cpu/metric/reported_distance.h"
 #include "cpu/primitives/top_k.h"
 #include "exact/metric_spec.h"
 
 namespace kith::cpu {
-
-// The distance that a metric reports of a rank (distance key).
-class ReportedDistance {
-public:
-    ReportedDistance() = default;  // the rank itself
-    explicit ReportedDistance(const MetricSpec& metric) {
-        if (metric.id == MetricId::formula || metric.id == MetricId::functor) return;
-        report_ = metric_kernels(metric.id, Isa::baseline).report;
-        params_ = metric.params;
-    }
-    double operator()(double rank) const { return report_ ? report_(rank, params_) : rank; }
-
-private:
-    decltype(MetricKernels::report) report_ = nullptr;
-    metric::Params params_;
-};
 
 // Rows of k ids and, unless `distances` is null, k distances of f32 or f64. Different threads may write different rows.
 class Results {

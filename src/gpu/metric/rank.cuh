@@ -20,7 +20,7 @@ __device__ double whole_rank(const Differences& t, const metric::Params& params)
     for (std::int64_t i = lane; i < params.d; i += 32)
         a[0] = a[0] + M::whole_term(t, params.constants + i, i, params, params.d);
     warp_combine<exact::detail::Sum, 1>(a);
-    return exact::ordered_rank(a[0]);
+    return exact::ordered_rank(M::finish(a, nullptr, nullptr, params));
 }
 
 }  // namespace kith::gpu
