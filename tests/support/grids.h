@@ -9,17 +9,26 @@
 
 #include "api/kato.h"
 #include "api/validate.h"
+#include "api/wide_search.h"
 #include "same_answer.h"
 #include "search_cases.h"
 
 namespace grids {
 
-inline kith::Neighbors graph(const kith::MatrixView& points, std::int64_t k, const kith::Options& options,
+// As kith::graph() has them.
+inline kith::Neighbors graph(const kith::MatrixView& given, std::int64_t k, const kith::Options& options,
                              const kith::api::KatoProbe& probe) {
-    kith::ProgressMeter progress(options.progress, 0);
-    const kith::MetricSpec metric = kith::api::validate_metric(options.metric, points, 1, progress);
-    return kith::api::collect(points.rows, k, options.f64, [&](const kith::NeighborsView& out) {
-        return kith::api::kato_graph(points, metric, k, options, progress, out, probe);
+    using namespace kith;
+    ProgressMeter progress(options.progress, 0);
+    const MetricSpec metric = api::validate_metric(options.metric, given, 1, progress);
+    std::vector<double> storage;
+    const MatrixView points = api::scaled_rows(given, metric, 1, progress, storage);
+    const api::KeyRange range = api::key_range(metric, api::extent_of(points, metric, 1, progress));
+    return api::collect(points.rows, k, options.f64, [&](const NeighborsView& out) {
+        return api::search_in_range({metric, points, points, k, true, range, options, progress, out},
+                                    [&](std::int64_t searched, const Options& as, const NeighborsView& into) {
+                                        return api::kato_graph(points, metric, searched, as, progress, into, probe);
+                                    });
     });
 }
 
