@@ -172,12 +172,13 @@ TEST(Range, F32RoundsWhatIsReportedAlone) {
 // Two numbers may differ by far less than they are: their squares are in range, that of the difference is not.
 TEST(Range, NearbyNumbers) {
     const double x = 1e-135, next = std::nextafter(x, 1);
-    const std::vector<double> points = {next, x, 1}, query = {x};
-    const kith::MatrixView p = kith::view(points.data(), 3, 1), q = kith::view(query.data(), 1, 1);
+    const std::vector<double> points = {next, next, x, x, 1, 1}, query = {x, x};
+    const kith::MatrixView p = kith::view(points.data(), 3, 2), q = kith::view(query.data(), 1, 2);
     const auto found = kith::search(p, q, 3, of(kith::MetricId::euclidean));
     EXPECT_EQ((std::vector<std::int64_t>{1, 0, 2}), found.ids);
     EXPECT_EQ(0.0, found.distances64[0]);
-    EXPECT_EQ(next - x, found.distances64[1]);
+    EXPECT_NEAR(std::sqrt(2.0), found.distances64[1] / (next - x), rounding);
+    EXPECT_EQ("", Truth("euclidean", {}, p, q, 3).difference(found));
 }
 
 // Both keys are infinite.
