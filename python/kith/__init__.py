@@ -23,6 +23,7 @@ from ._core import version as __version__
 from ._distances import distances
 from ._index import Index
 from ._match import Matches, match
+from ._missing import MissingValuesWarning
 from ._radius import RadiusCounts, RadiusNeighbors, radius, radius_counts, radius_graph
 from ._radius_blocks import RadiusBlock, radius_blocks, radius_csr
 from ._recommend import Recommendations, recommend
@@ -35,7 +36,7 @@ from ._verify import Verification, verify
 if TYPE_CHECKING:
     from . import compat, dask, groundtruth, information, ray, shards, sklearn, torch
 
-__all__ = ["Cancelled", "DeviceError", "Index", "Matches", "Neighbors", "RadiusBlock", "RadiusCounts", "RadiusNeighbors",
+__all__ = ["Cancelled", "DeviceError", "Index", "Matches", "MissingValuesWarning", "Neighbors", "RadiusBlock", "RadiusCounts", "RadiusNeighbors",
            "Recommendations", "Report", "Retrieved", "TopK", "Verification", "__version__", "distances", "graph", "image_features",
            "info", "inverse_covariance", "match", "radius", "radius_blocks", "radius_counts", "radius_csr", "radius_graph",
            "recommend", "retrieve", "search", "search_batches", "topk", "variances", "verify"]

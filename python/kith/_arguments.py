@@ -12,6 +12,9 @@ from ._arrays import _exactly, element_name
 from ._kinds import on_host
 from ._progress import callback_of
 
+# What may be done about rows that hold a NaN.
+MISSING = ("warn", "raise", "ignore")
+
 Progress = Union[None, bool, Callable[[float, float, float, str], Any]]
 
 
@@ -130,15 +133,16 @@ def _metric(metric: str | None, p: float, inverse_covariance: Any, variances: An
 
 
 def _settings(f64: bool, device: str, memory: int, threads: int, path: str, isa: str, stream: int,
-              progress: Progress, selector: str = "") -> _core.Settings:
+              progress: Progress, selector: str = "", missing: str = "ignore") -> _core.Settings:
     shown = None if progress is None else callback_of(progress)
     try:
-        return _core.Settings(f64, device, memory, threads, path, selector, isa, stream, shown)
+        return _core.Settings(f64, device, memory, threads, path, selector, isa, stream, shown, missing)
     except TypeError:  # as of _metric
         pass
     return _core.Settings(_flag(f64, "f64"), _text(device, "device"), _integer(memory, "memory"),
                           _integer(threads, "threads", 0, 4096), _text(path, "path"), _text(selector, "selector"),
-                          _text(isa, "isa"), _integer(stream, "stream", 0, 2**64 - 1), shown)
+                          _text(isa, "isa"), _integer(stream, "stream", 0, 2**64 - 1), shown,
+                          MISSING[_one_of(missing, "missing", MISSING)])
 
 
 def _out(out: Any, first: str = "distances") -> tuple[Any, Any]:

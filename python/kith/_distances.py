@@ -3,9 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _core
+from . import _core, _gradients
 from ._arguments import Progress, _metric, _rows, _settings
 from ._arrays import given
+from ._gradients import Form, tracked
 from ._kinds import kind_of
 
 
@@ -33,7 +34,7 @@ def distances(points: Any, queries: Any = None, *, metric: str = "sqeuclidean", 
     -------
     array of shape (q, n)
         float32, or float64 with ``f64``, of the queries' kind on their device: element (i, j) is the distance of query i
-        and point j, NaN where either has a NaN coordinate.
+        and point j, NaN where either has a NaN coordinate. Gradients as of `search`.
 
     Raises
     ------
@@ -50,16 +51,22 @@ def distances(points: Any, queries: Any = None, *, metric: str = "sqeuclidean", 
     """
     if queries is None:
         queries = points
-    like, kind = queries, kind_of(queries)
-    stream = kind.stream(like) if stream is None else stream
-    points, read_points = given(points, "points", stream)
-    queries, read_queries = given(queries, "queries", stream)
-    rows, columns = _rows(queries, "queries"), _rows(points, "points")
-    if out is not None and not kind_of(out).writable:
-        raise TypeError(f"out: an array of {type(out).__module__.partition('.')[0]} cannot be written to")
-    result = kind.empty(like, rows, columns, "float64" if f64 else "float32") if out is None else out
-    _core.distances(
-        read_points, read_queries,
-        _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
-        _settings(f64, device, memory, threads, "", isa, stream, progress), result)
-    return kind.finished(like, result) if out is None else out
+
+    def found(points: Any, queries: Any) -> Any:
+        like, kind = queries, kind_of(queries)
+        on = kind.stream(like) if stream is None else stream
+        points, read_points = given(points, "points", on)
+        queries, read_queries = given(queries, "queries", on)
+        rows, columns = _rows(queries, "queries"), _rows(points, "points")
+        if out is not None and not kind_of(out).writable:
+            raise TypeError(f"out: an array of {type(out).__module__.partition('.')[0]} cannot be written to")
+        result = kind.empty(like, rows, columns, "float64" if f64 else "float32") if out is None else out
+        _core.distances(
+            read_points, read_queries,
+            _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+            _settings(f64, device, memory, threads, "", isa, on, progress), result)
+        return kind.finished(like, result) if out is None else out
+
+    if not tracked(points, queries):
+        return found(points, queries)
+    return _gradients.matrix(found, points, queries, Form(metric, p, inverse_covariance, variances, formula), out)

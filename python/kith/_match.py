@@ -5,10 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _core
+from . import _core, _gradients
 from ._arguments import Progress, _flag, _metric, _number, _rows, _settings
 from ._arrays import array_interface, readable
+from ._gradients import Form, tracked
 from ._kinds import kind_of
+from ._missing import on_device, told
 
 
 class Matches(NamedTuple):
@@ -27,7 +29,8 @@ class Matches(NamedTuple):
 
 
 def match(a: Any, b: Any, *, ratio: float | None = None, mutual: bool = False, metric: str = "euclidean", p: float = 2.0,
-          inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False, device: str = "auto", threads: int = 0, memory: int = 0, progress: Progress = None) -> Matches:
+          inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False, device: str = "auto", threads: int = 0,
+          memory: int = 0, progress: Progress = None, missing: str = "warn") -> Matches:
     """The nearest row of ``b`` of each row of ``a``, where the tests that are asked for keep it.
 
     Parameters
@@ -39,7 +42,7 @@ def match(a: Any, b: Any, *, ratio: float | None = None, mutual: bool = False, m
         keeps what has no equal.
     mutual : bool
         The row of ``a`` is to be the nearest of its match as well.
-    metric, p, inverse_covariance, variances, packed_bits, device, threads, memory, progress
+    metric, p, inverse_covariance, variances, packed_bits, device, threads, memory, progress, missing
         As in `search`; binary features (ORB, BRIEF) are ``metric="hamming", packed_bits=True``. ``"inner_product"`` takes
         no ratio; ``"seuclidean"`` and ``"mahalanobis"`` are given their parameters.
 
@@ -47,6 +50,7 @@ def match(a: Any, b: Any, *, ratio: float | None = None, mutual: bool = False, m
     -------
     Matches
         ``(pairs, distances)``, arrays of a's kind on its device. Of equally near rows the first is the match.
+        Gradients as of `search`.
 
     Raises
     ------
@@ -62,14 +66,23 @@ def match(a: Any, b: Any, *, ratio: float | None = None, mutual: bool = False, m
     array([[0, 2],
            [1, 0]])
     """
-    like, kind = a, kind_of(a)
-    stream = kind.stream(like)
-    a, b = readable(a, "a"), readable(b, "b")
-    _rows(a, "a"), _rows(b, "b")
-    pairs, distances = _core.match(
-        array_interface(a, "a", stream), array_interface(b, "b", stream), None if ratio is None else _number(ratio, "ratio"),
-        _flag(mutual, "mutual"),
-        _metric(metric, p, inverse_covariance, variances, packed_bits, None, 0.0),
-        _settings(True, device, memory, threads, "", "", stream, progress))
-    pairs = pairs.view(np.int64)  # numpy's own integer of 64 bits
-    return Matches(kind.of_numpy(like, pairs), kind.of_numpy(like, distances))
+    def found(b: Any, a: Any) -> Matches:
+        like, kind = a, kind_of(a)
+        stream = kind.stream(like)
+        a, b = readable(a, "a"), readable(b, "b")
+        _rows(a, "a"), _rows(b, "b")
+        pairs, distances, nan_a, nan_b = _core.match(
+            array_interface(a, "a", stream), array_interface(b, "b", stream),
+            None if ratio is None else _number(ratio, "ratio"), _flag(mutual, "mutual"),
+            _metric(metric, p, inverse_covariance, variances, packed_bits, None, 0.0),
+            _settings(True, device, memory, threads, "", "", stream, progress, missing=missing))
+        if missing != "ignore":
+            told(missing, *((name, on_device(array) if count is None else count, array)
+                            for name, count, array in (("a", nan_a, a), ("b", nan_b, b))))
+        pairs = pairs.view(np.int64)  # numpy's own integer of 64 bits
+        return Matches(kind.of_numpy(like, pairs), kind.of_numpy(like, distances))
+
+    if not tracked(a, b):
+        return found(b, a)
+    form = Form(metric, p, inverse_covariance, variances)
+    return _gradients.matches(found, b, a, form)  # type: ignore[no-any-return]

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from . import _core
+from . import _core, _gradients
 from ._arguments import Progress, _flag, _float64, _metric, _number, _rows, _settings
 from ._arrays import array_interface, readable
+from ._gradients import Form, Source, tracked
 from ._kinds import Kind, kind_of, on_host
+from ._missing import noted
 from ._core import Report
 
 
@@ -105,13 +107,15 @@ def radius(points: Any, queries: Any, r: Any, *, open: bool = False, metric: str
            p: float = 2.0, inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False,
            formula: str | None = None, start: float = 0.0, f64: bool = False, device: str = "auto", memory: int = 0,
            threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
-           progress: Progress = None) -> RadiusNeighbors:
+           progress: Progress = None, missing: str = "warn", include_self: bool = False) -> RadiusNeighbors:
     """All points within a radius of each query, exactly: however many there are.
 
     Parameters
     ----------
-    points, queries : arrays of shape (n, d) and (q, d)
+    points : array of shape (n, d)
         As in `search`.
+    queries : array of shape (q, d), or None
+        None: the points among themselves, each without itself unless ``include_self``, as `radius_graph` has them.
     r : float or array of shape (q,)
         The radius, of all queries or of each: a distance of the metric, which is ``"euclidean"`` here if none is named.
         Points at a distance of at most r are within, as the metric reports it in float64; for ``"inner_product"``, whose
@@ -124,7 +128,8 @@ def radius(points: Any, queries: Any, r: Any, *, open: bool = False, metric: str
     Returns
     -------
     RadiusNeighbors
-        ``(distances, indices, offsets)``, arrays of the queries' kind on their device, and ``.report``. The bits are the same on every device.
+        ``(distances, indices, offsets)``, three arrays of the queries' kind on their device, and ``.report``; ``.rows()``
+        has them as a pair of each query. The bits are the same on every device. Gradients as of `search`.
 
     Raises
     ------
@@ -142,21 +147,34 @@ def radius(points: Any, queries: Any, r: Any, *, open: bool = False, metric: str
     >>> offsets
     array([0, 2, 5])
     """
-    like, kind = queries, kind_of(queries)
-    stream = kind.stream(like) if stream is None else stream
-    points, queries = readable(points, "points"), readable(queries, "queries")
-    one, each = _radii(r, _rows(queries, "queries"))
-    return _rows_of(kind, like, _core.radius(
-        array_interface(points, "points", stream), array_interface(queries, "queries", stream), one, each,
-        _flag(open, "open"), False, _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start, "euclidean"),
-        _settings(f64, device, memory, threads, path, isa, stream, progress)))
+    def found(points: Any, queries: Any) -> RadiusNeighbors:
+        like = points if queries is None else queries
+        kind = kind_of(like)
+        on = kind.stream(like) if stream is None else stream
+        points = readable(points, "points")
+        asked = None if queries is None else readable(queries, "queries")
+        one, each = _radii(r, _rows(points, "points") if asked is None else _rows(asked, "queries"))
+        parts = _core.radius(
+            array_interface(points, "points", on), None if asked is None else array_interface(asked, "queries", on), one, each,
+            _flag(open, "open"), _flag(include_self, "include_self"),
+            _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start, "euclidean"),
+            _settings(f64, device, memory, threads, path, isa, on, progress, missing=missing))
+        noted(parts[3], missing, points, asked)
+        return _rows_of(kind, like, parts)
+
+    if not tracked(points, queries):
+        return found(points, queries)
+    form = Form(metric, p, inverse_covariance, variances, formula)
+    if queries is None:
+        return _gradients.radius(lambda of, _: found(of, None), points, points, form)  # type: ignore[no-any-return]
+    return _gradients.radius(found, points, queries, form)  # type: ignore[no-any-return]
 
 
 def radius_graph(points: Any, r: Any, *, include_self: bool = False, open: bool = False,  # noqa: A002
                  metric: str = "euclidean", p: float = 2.0, inverse_covariance: Any = None, variances: Any = None,
                  packed_bits: bool = False, formula: str | None = None, start: float = 0.0, f64: bool = False,
                  device: str = "auto", memory: int = 0, threads: int = 0, path: str = "", isa: str = "",
-                 stream: int | None = None, progress: Progress = None) -> RadiusNeighbors:
+                 stream: int | None = None, progress: Progress = None, missing: str = "warn") -> RadiusNeighbors:
     """The other points within a radius of each point.
 
     Parameters
@@ -173,7 +191,7 @@ def radius_graph(points: Any, r: Any, *, include_self: bool = False, open: bool 
     Returns
     -------
     RadiusNeighbors
-        ``(distances, indices, offsets)``, numpy arrays of n rows, and ``.report``.
+        ``(distances, indices, offsets)``, arrays of n rows of the points' kind, and ``.report``.
 
     Raises
     ------
@@ -186,21 +204,17 @@ def radius_graph(points: Any, r: Any, *, include_self: bool = False, open: bool 
     >>> kith.radius_graph(numpy.array([[0.0], [1.0], [3.0]]), 1).indices
     array([1, 0])
     """
-    like, kind = points, kind_of(points)
-    stream = kind.stream(like) if stream is None else stream
-    points = readable(points, "points")
-    one, each = _radii(r, _rows(points, "points"))
-    return _rows_of(kind, like, _core.radius(
-        array_interface(points, "points", stream), None, one, each, _flag(open, "open"), _flag(include_self, "include_self"),
-        _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start, "euclidean"),
-        _settings(f64, device, memory, threads, path, isa, stream, progress)))
+    return radius(points, None, r, include_self=include_self, open=open, metric=metric, p=p,
+                  inverse_covariance=inverse_covariance, variances=variances, packed_bits=packed_bits, formula=formula,
+                  start=start, f64=f64, device=device, memory=memory, threads=threads, path=path, isa=isa, stream=stream,
+                  progress=progress, missing=missing)
 
 
 def radius_counts(points: Any, queries: Any, r: Any, *, open: bool = False, include_self: bool = False,  # noqa: A002
                   metric: str = "euclidean", p: float = 2.0, inverse_covariance: Any = None, variances: Any = None,
                   packed_bits: bool = False, formula: str | None = None, start: float = 0.0, device: str = "auto",
                   memory: int = 0, threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
-                  progress: Progress = None) -> RadiusCounts:
+                  progress: Progress = None, missing: str = "warn") -> RadiusCounts:
     """How many points there are within a radius of each query; no list of them is made.
 
     Parameters
@@ -236,12 +250,14 @@ def radius_counts(points: Any, queries: Any, r: Any, *, open: bool = False, incl
     points = readable(points, "points")
     asked = None if queries is None else readable(queries, "queries")
     one, each = _radii(r, _rows(points, "points") if asked is None else _rows(asked, "queries"))
-    return _counts_of(kind, like, _core.radius_counts(
+    parts = _core.radius_counts(
         array_interface(points, "points", stream),
         None if asked is None else array_interface(asked, "queries", stream), one, each, _flag(open, "open"),
         _flag(include_self, "include_self"),
         _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start, "euclidean"),
-        _settings(False, device, memory, threads, path, isa, stream, progress)))
+        _settings(False, device, memory, threads, path, isa, stream, progress, missing=missing))
+    noted(parts[1], missing, points, asked)
+    return _counts_of(kind, like, parts)
 
 
 class RadiusMethods:
@@ -250,22 +266,25 @@ class RadiusMethods:
     _core: _core.Index
     _kind: Kind  # of the points
     _place: Any
+    _source: Source
+    _radius_form: Form
+    _nan_points: int | None
 
     def __len__(self) -> int:
         raise NotImplementedError
 
     def radius(self, queries: Any, r: Any, *, open: bool = False, f64: bool = False, memory: int = 0,  # noqa: A002
                threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
-               progress: Progress = None) -> RadiusNeighbors:
+               progress: Progress = None, missing: str = "warn", include_self: bool = False) -> RadiusNeighbors:
         """All of the Index's points within a radius of each query, as `kith.radius` gives them.
 
         Parameters
         ----------
-        queries : array of shape (q, d)
-            As in `kith.search`.
-        r : float or array of shape (q,)
+        queries : array of shape (q, d), or None
+            None: the points among themselves.
+        r : float or array of shape (q,) or (n,)
             As in `kith.radius`: of an Index whose metric was not named, a Euclidean distance.
-        open, f64, memory, threads, path, isa, stream, progress
+        open, f64, memory, threads, path, isa, stream, progress, missing, include_self
             As in `kith.radius`.
 
         Returns
@@ -283,13 +302,25 @@ class RadiusMethods:
         >>> kith.Index(numpy.array([[0.0], [1.0], [3.0]])).radius(numpy.array([[0.6]]), 1).indices
         array([1, 0])
         """
-        like, kind = queries, kind_of(queries)
-        stream = kind.stream(like) if stream is None else stream
-        queries = readable(queries, "queries")
-        one, each = _radii(r, _rows(queries, "queries"))
-        return _rows_of(kind, like, self._core.radius(
-            array_interface(queries, "queries", stream), one, each, _flag(open, "open"), False,
-            _settings(f64, "auto", memory, threads, path, isa, stream, progress)))
+        def found(_: Any, queries: Any) -> RadiusNeighbors:
+            like, kind = (self._place, self._kind) if queries is None else (queries, kind_of(queries))
+            on = kind.stream(like) if stream is None else stream
+            asked = None if queries is None else readable(queries, "queries")
+            one, each = _radii(r, len(self) if asked is None else _rows(asked, "queries"))
+            parts = self._core.radius(
+                None if asked is None else array_interface(asked, "queries", on), one, each, _flag(open, "open"),
+                _flag(include_self, "include_self"),
+                _settings(f64, "auto", memory, threads, path, isa, on, progress, missing=missing))
+            noted(parts[3], missing, None, asked, self._nan_points)
+            return _rows_of(kind, like, parts)
+
+        if not tracked(self._source.kept, queries):
+            return found(None, queries)
+        points = self._source.array()
+        if queries is None:
+            return _gradients.radius(lambda *_: found(None, None), points, points,  # type: ignore[no-any-return]
+                                     self._radius_form)
+        return _gradients.radius(found, points, queries, self._radius_form)  # type: ignore[no-any-return]
 
     def radius_graph(self, r: Any, *, include_self: bool = False, open: bool = False, f64: bool = False,  # noqa: A002
                      memory: int = 0, threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
@@ -318,16 +349,12 @@ class RadiusMethods:
         >>> kith.Index(numpy.array([[0.0], [1.0], [3.0]])).radius_graph(1).offsets
         array([0, 1, 2, 2])
         """
-        like, kind = self._place, self._kind
-        stream = kind.stream(like) if stream is None else stream
-        one, each = _radii(r, len(self))
-        return _rows_of(kind, like, self._core.radius(
-            None, one, each, _flag(open, "open"), _flag(include_self, "include_self"),
-            _settings(f64, "auto", memory, threads, path, isa, stream, progress)))
+        return self.radius(None, r, include_self=include_self, open=open, f64=f64, memory=memory, threads=threads, path=path,
+                           isa=isa, stream=stream, progress=progress)
 
     def radius_counts(self, queries: Any, r: Any, *, open: bool = False, include_self: bool = False,  # noqa: A002
                       memory: int = 0, threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
-                      progress: Progress = None) -> RadiusCounts:
+                      progress: Progress = None, missing: str = "warn") -> RadiusCounts:
         """How many they are, as `kith.radius_counts` says.
 
         Parameters
@@ -336,7 +363,7 @@ class RadiusMethods:
             None: the points among themselves.
         r : float or array of shape (q,) or (n,)
             As in `kith.radius`.
-        open, include_self, memory, threads, path, isa, stream, progress
+        open, include_self, memory, threads, path, isa, stream, progress, missing
             As in `kith.radius_counts`.
 
         Returns
@@ -358,6 +385,9 @@ class RadiusMethods:
         stream = kind.stream(like) if stream is None else stream
         asked = None if queries is None else readable(queries, "queries")
         one, each = _radii(r, len(self) if asked is None else _rows(asked, "queries"))
-        return _counts_of(kind, like, self._core.radius_counts(
+        parts = self._core.radius_counts(
             None if asked is None else array_interface(asked, "queries", stream), one, each, _flag(open, "open"),
-            _flag(include_self, "include_self"), _settings(False, "auto", memory, threads, path, isa, stream, progress)))
+            _flag(include_self, "include_self"),
+            _settings(False, "auto", memory, threads, path, isa, stream, progress, missing=missing))
+        noted(parts[1], missing, None, asked, self._nan_points)
+        return _counts_of(kind, like, parts)

@@ -12,7 +12,9 @@ from . import _core
 from ._arguments import Progress, _flag, _metric, _rows, _settings
 from ._arrays import array_interface, readable
 from ._core import Report
+from ._gradients import refuse_tracked
 from ._kinds import kind_of
+from ._missing import noted
 from ._progress import callback_of
 from ._radius import RadiusMethods, _int64, _radii, _split
 
@@ -49,7 +51,7 @@ def radius_blocks(points: Any, queries: Any, r: Any, *, open: bool = False, incl
                   metric: str = "euclidean", p: float = 2.0, inverse_covariance: Any = None, variances: Any = None,
                   packed_bits: bool = False, formula: str | None = None, start: float = 0.0, f64: bool = False,
                   device: str = "auto", memory: int = 0, threads: int = 0, path: str = "", isa: str = "",
-                  stream: int | None = None, progress: Progress = None) -> Iterator[RadiusBlock]:
+                  stream: int | None = None, progress: Progress = None, missing: str = "warn") -> Iterator[RadiusBlock]:
     """All points within a radius of each query, in blocks of rows as they are found.
 
     Parameters
@@ -76,7 +78,8 @@ def radius_blocks(points: Any, queries: Any, r: Any, *, open: bool = False, incl
     Raises
     ------
     ValueError, TypeError, MemoryError, DeviceError, Cancelled
-        What the search raises comes when the first block is asked for.
+        What the search raises comes when the first block is asked for. Tensors that require a gradient are a ValueError:
+        `radius` has gradients.
 
     Examples
     --------
@@ -89,6 +92,7 @@ def radius_blocks(points: Any, queries: Any, r: Any, *, open: bool = False, incl
     like = points if queries is None else queries
     kind = kind_of(like)
     stream = kind.stream(like) if stream is None else stream
+    refuse_tracked("radius_blocks", points=points, queries=queries)
     points = readable(points, "points")
     asked = None if queries is None else readable(queries, "queries")
     one, each = _radii(r, _rows(points, "points") if asked is None else _rows(asked, "queries"))
@@ -100,16 +104,16 @@ def radius_blocks(points: Any, queries: Any, r: Any, *, open: bool = False, incl
             array_interface(points, "points", stream),
             None if asked is None else array_interface(asked, "queries", stream), one, each, open, include_self,
             with_metric,
-            _settings(f64, device, memory, threads, path, isa, stream, shown), to)
+            _settings(f64, device, memory, threads, path, isa, stream, shown, missing=missing), to)
 
-    return _blocks(search, kind, like, progress)
+    return _blocks(search, kind, like, progress, lambda report: noted(report, missing, points, asked))
 
 
 def radius_csr(file: Path, points: Any, queries: Any, r: Any, *, open: bool = False, include_self: bool = False,  # noqa: A002
                metric: str = "euclidean", p: float = 2.0, inverse_covariance: Any = None, variances: Any = None,
                packed_bits: bool = False, formula: str | None = None, start: float = 0.0, f64: bool = False,
                device: str = "auto", memory: int = 0, threads: int = 0, path: str = "", isa: str = "",
-               stream: int | None = None, progress: Progress = None) -> Report:
+               stream: int | None = None, progress: Progress = None, missing: str = "warn") -> Report:
     """All points within a radius of each query, written as they are found to a sparse matrix file.
 
     Parameters
@@ -145,11 +149,12 @@ def radius_csr(file: Path, points: Any, queries: Any, r: Any, *, open: bool = Fa
     asked = None if queries is None else readable(queries, "queries")
     one, each = _radii(r, _rows(points, "points") if asked is None else _rows(asked, "queries"))
     open, include_self = _flag(open, "open"), _flag(include_self, "include_self")  # noqa: A001
-    return _core.radius_blocks(
+    report = _core.radius_blocks(
         array_interface(points, "points", stream),
         None if asked is None else array_interface(asked, "queries", stream), one, each, open, include_self,
         _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start, "euclidean"),
-        _settings(f64, device, memory, threads, path, isa, stream, progress), os.fspath(file))
+        _settings(f64, device, memory, threads, path, isa, stream, progress, missing=missing), os.fspath(file))
+    return noted(report, missing, points, asked)
 
 
 class RadiusBlockMethods(RadiusMethods):
@@ -157,7 +162,7 @@ class RadiusBlockMethods(RadiusMethods):
 
     def radius_blocks(self, queries: Any, r: Any, *, open: bool = False, include_self: bool = False,  # noqa: A002
                       f64: bool = False, memory: int = 0, threads: int = 0, path: str = "", isa: str = "",
-                      stream: int | None = None, progress: Progress = None) -> Iterator[RadiusBlock]:
+                      stream: int | None = None, progress: Progress = None, missing: str = "warn") -> Iterator[RadiusBlock]:
         """All of the Index's points within a radius of each query, as `kith.radius_blocks` gives them.
 
         Parameters
@@ -166,7 +171,7 @@ class RadiusBlockMethods(RadiusMethods):
             None: the points among themselves.
         r : float or array of shape (q,) or (n,)
             As in `kith.radius`.
-        open, include_self, f64, memory, threads, path, isa, stream, progress
+        open, include_self, f64, memory, threads, path, isa, stream, progress, missing
             As in `kith.radius_blocks`.
 
         Returns
@@ -190,16 +195,18 @@ class RadiusBlockMethods(RadiusMethods):
         one, each = _radii(r, len(self) if asked is None else _rows(asked, "queries"))
         open, include_self = _flag(open, "open"), _flag(include_self, "include_self")  # noqa: A001
 
+        refuse_tracked("radius_blocks", points=self._source.kept, queries=queries)
+
         def search(to: Any, shown: Progress) -> Report:
             return self._core.radius_blocks(
                 None if asked is None else array_interface(asked, "queries", stream), one, each, open, include_self,
-                _settings(f64, "auto", memory, threads, path, isa, stream, shown), to)
+                _settings(f64, "auto", memory, threads, path, isa, stream, shown, missing=missing), to)
 
-        return _blocks(search, kind, like, progress)
+        return _blocks(search, kind, like, progress, lambda report: noted(report, missing, None, asked, self._nan_points))
 
     def radius_csr(self, file: Path, queries: Any, r: Any, *, open: bool = False, include_self: bool = False,  # noqa: A002
                    f64: bool = False, memory: int = 0, threads: int = 0, path: str = "", isa: str = "",
-                   stream: int | None = None, progress: Progress = None) -> Report:
+                   stream: int | None = None, progress: Progress = None, missing: str = "warn") -> Report:
         """They are written to a sparse matrix file, as `kith.radius_csr` does.
 
         Parameters
@@ -210,7 +217,7 @@ class RadiusBlockMethods(RadiusMethods):
             None: the points among themselves.
         r : float or array of shape (q,) or (n,)
             As in `kith.radius`.
-        open, include_self, f64, memory, threads, path, isa, stream, progress
+        open, include_self, f64, memory, threads, path, isa, stream, progress, missing
             As in `kith.radius_blocks`.
 
         Returns
@@ -234,9 +241,10 @@ class RadiusBlockMethods(RadiusMethods):
         asked = None if queries is None else readable(queries, "queries")
         one, each = _radii(r, len(self) if asked is None else _rows(asked, "queries"))
         open, include_self = _flag(open, "open"), _flag(include_self, "include_self")  # noqa: A001
-        return self._core.radius_blocks(
+        report = self._core.radius_blocks(
             None if asked is None else array_interface(asked, "queries", stream), one, each, open, include_self,
-            _settings(f64, "auto", memory, threads, path, isa, stream, progress), os.fspath(file))
+            _settings(f64, "auto", memory, threads, path, isa, stream, progress, missing=missing), os.fspath(file))
+        return noted(report, missing, None, asked, self._nan_points)
 
 
 class _Closed(BaseException):
@@ -271,7 +279,9 @@ class _Handover:
             self._changed.notify_all()
 
 
-def _blocks(search: Callable[[Any, Progress], Report], kind: Any, like: Any, progress: Progress) -> Iterator[RadiusBlock]:
+def _blocks(search: Callable[[Any, Progress], Report], kind: Any, like: Any, progress: Progress,
+            ended: Callable[[Report], Any]) -> Iterator[RadiusBlock]:
+    """The blocks that `search` finds, whose report goes to `ended`."""
     handover = _Handover()
     shown = callback_of(progress)
 
@@ -281,9 +291,9 @@ def _blocks(search: Callable[[Any, Progress], Report], kind: Any, like: Any, pro
         return None if shown is None else shown(*where)
 
     def work() -> None:
-        end: Any = None
+        end: Any
         try:
-            search(lambda *block: handover.put(block), go_on)
+            end = search(lambda *block: handover.put(block), go_on)
         except BaseException as error:  # noqa: BLE001  # which belongs to the caller's thread
             end = error
         try:
@@ -299,7 +309,8 @@ def _blocks(search: Callable[[Any, Progress], Report], kind: Any, like: Any, pro
     try:
         while True:
             block = handover.get()
-            if block is None:
+            if isinstance(block, Report):
+                ended(block)
                 return
             if isinstance(block, BaseException):
                 raise block

@@ -8,7 +8,9 @@ import numpy as np
 from . import _core
 from ._arguments import Progress, _flag, _float64, _host, _integer, _metric, _rows, _settings, _wrong
 from ._arrays import readable
+from ._gradients import refuse_tracked
 from ._kinds import on_host
+from ._missing import told
 from ._radius import RadiusCounts, RadiusNeighbors, _int64, _radii
 
 
@@ -28,7 +30,8 @@ class RadiusPartial(NamedTuple):
 def radius(shard: Any, first_point: int, queries: Any, r: Any, *, open: bool = False,  # noqa: A002
            metric: str = "euclidean", p: float = 2.0, inverse_covariance: Any = None, variances: Any = None,
            packed_bits: bool = False, formula: str | None = None, start: float = 0.0, device: str = "auto", memory: int = 0,
-           threads: int = 0, path: str = "", isa: str = "", progress: Progress = None) -> RadiusPartial:
+           threads: int = 0, path: str = "", isa: str = "", progress: Progress = None,
+           missing: str = "warn") -> RadiusPartial:
     """All points of a shard within a radius of each query.
 
     Parameters
@@ -58,13 +61,14 @@ def radius(shard: Any, first_point: int, queries: Any, r: Any, *, open: bool = F
     """
     return _partial(shard, first_point, queries, -1, r, open,
                     _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start, "euclidean"),
-                    _settings(False, device, memory, threads, path, isa, 0, progress))
+                    _settings(False, device, memory, threads, path, isa, 0, progress, missing=missing), missing)
 
 
 def radius_graph(shard: Any, first_point: int, queries: Any, first_query: int, r: Any, *, open: bool = False,  # noqa: A002
                  metric: str = "euclidean", p: float = 2.0, inverse_covariance: Any = None, variances: Any = None,
                  packed_bits: bool = False, formula: str | None = None, start: float = 0.0, device: str = "auto",
-                 memory: int = 0, threads: int = 0, path: str = "", isa: str = "", progress: Progress = None) -> RadiusPartial:
+                 memory: int = 0, threads: int = 0, path: str = "", isa: str = "", progress: Progress = None,
+                 missing: str = "warn") -> RadiusPartial:
     """The same of a graph: the queries are points, the first of them of index ``first_query``, and none is in its own row.
 
     Parameters
@@ -94,14 +98,14 @@ def radius_graph(shard: Any, first_point: int, queries: Any, first_query: int, r
     """
     return _partial(shard, first_point, queries, _first(first_query), r, open,
                     _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start, "euclidean"),
-                    _settings(False, device, memory, threads, path, isa, 0, progress))
+                    _settings(False, device, memory, threads, path, isa, 0, progress, missing=missing), missing)
 
 
 def radius_counts(shard: Any, first_point: int, queries: Any, r: Any, *, first_query: int | None = None,
                   open: bool = False, metric: str = "euclidean", p: float = 2.0,  # noqa: A002
                   inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False,
                   formula: str | None = None, start: float = 0.0, device: str = "auto", memory: int = 0, threads: int = 0,
-                  path: str = "", isa: str = "", progress: Progress = None) -> RadiusCounts:
+                  path: str = "", isa: str = "", progress: Progress = None, missing: str = "warn") -> RadiusCounts:
     """How many points of a shard are within a radius of each query: those of all shards are their sum.
 
     Parameters
@@ -131,11 +135,12 @@ def radius_counts(shard: Any, first_point: int, queries: Any, r: Any, *, first_q
     array([2])
     """
     of = _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start, "euclidean")
-    settings = _settings(False, device, memory, threads, path, isa, 0, progress)
+    settings = _settings(False, device, memory, threads, path, isa, 0, progress, missing=missing)
     points, asked, one, each = _arrays(shard, queries, r)
     counts, report = _core.radius_shard_counts(points, _integer(first_point, "first_point"), asked,
                                                -1 if first_query is None else _first(first_query), one, each,
                                                _flag(open, "open"), of, settings)
+    told(missing, ("shard", report.nan_points, points), ("queries", report.nan_queries, asked))
     return RadiusCounts(_int64(counts), report)
 
 
@@ -192,16 +197,18 @@ def _first(query: Any) -> int:
 
 
 def _arrays(shard: Any, queries: Any, r: Any) -> tuple[Any, Any, float, Any]:
+    refuse_tracked("kith.shards", shard=shard, queries=queries)
     points, asked = on_host(readable(shard, "shard")), on_host(readable(queries, "queries"))
     _rows(points, "shard")
     return points, asked, *_radii(r, _rows(asked, "queries"))
 
 
 def _partial(shard: Any, first_point: int, queries: Any, first_query: int, r: Any, opened: bool,
-             metric: _core.MetricSettings, settings: _core.Settings) -> RadiusPartial:
+             metric: _core.MetricSettings, settings: _core.Settings, missing: str) -> RadiusPartial:
     points, asked, one, each = _arrays(shard, queries, r)
-    offsets, indices, keys, _ = _core.radius_shard(points, _integer(first_point, "first_point"), asked, first_query, one,
-                                                   each, _flag(opened, "open"), metric, settings)
+    offsets, indices, keys, report = _core.radius_shard(points, _integer(first_point, "first_point"), asked, first_query, one,
+                                                        each, _flag(opened, "open"), metric, settings)
+    told(missing, ("shard", report.nan_points, points), ("queries", report.nan_queries, asked))
     return RadiusPartial(_int64(indices), keys, _int64(offsets), int(points.shape[1]))
 
 

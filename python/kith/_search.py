@@ -5,10 +5,12 @@ from typing import Any, Optional
 
 import numpy as np
 
-from . import _core
+from . import _core, _gradients
 from ._arguments import Progress, _flag, _host, _integer, _metric, _out, _rows, _settings, _wanted
 from ._arrays import array_interface, given, readable
+from ._gradients import Form, tracked
 from ._kinds import Kind, kind_of, on_host
+from ._missing import left_out, noted
 from ._results import Neighbors
 
 Out = Optional[tuple[Any, Any]]
@@ -39,7 +41,7 @@ def search(points: Any, queries: Any, k: int, *, metric: str = "sqeuclidean", p:
            inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False,
            formula: str | None = None, start: float = 0.0, f64: bool = False, out: Out = None, device: str = "auto",
            memory: int = 0, threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
-           progress: Progress = None, selector: str = "") -> Neighbors:
+           progress: Progress = None, selector: str = "", missing: str = "warn") -> Neighbors:
     """The k nearest points of each query, exactly.
 
     Parameters
@@ -47,11 +49,11 @@ def search(points: Any, queries: Any, k: int, *, metric: str = "sqeuclidean", p:
     points : array of shape (n, d)
         numpy, torch, cupy, jax or anything with DLPack or the buffer protocol, in host memory or on a CUDA device, of
         float16, bfloat16, float32, float64, int8 or uint8 (bool counts as uint8). It is not copied unless it has to be:
-        other integers become float32 or float64 that hold the same values. A point with NaN is never returned.
+        other integers become float32 or float64 that hold the same values. A point with NaN is never returned (``missing``).
     queries : array of shape (q, d)
         Likewise. A query with NaN has no neighbours.
     k : int
-        At least 1. Neighbours that do not exist have index -1.
+        At least 1. Neighbours that do not exist have index -1: of no points all of them.
     metric : str
         ``"sqeuclidean"``, ``"euclidean"``, ``"cosine"``, ``"inner_product"``, ``"cityblock"`` or any other name or alias
         that ``kith.info()`` lists; scipy's names and definitions, with the exceptions that are documented.
@@ -88,12 +90,18 @@ def search(points: Any, queries: Any, k: int, *, metric: str = "sqeuclidean", p:
     selector : str
         A selector by name, as of `topk`: all distances, and of each query's the nearest by that one. It never changes
         the answer.
+    missing : str
+        What is done about rows of points or queries that hold a NaN. ``"warn"``: a `MissingValuesWarning` says how many,
+        and ``.report.nan_points`` and ``.nan_queries`` count them; ``"raise"``: a ValueError; ``"ignore"``: nothing, and
+        they are not looked for.
 
     Returns
     -------
     Neighbors
         ``(distances, indices)``, arrays of the queries' kind on their device, and ``.report``. The bits are the same on
-        every device.
+        every device. Distances of torch's tensors that require a gradient have one, at the neighbours found, with respect
+        to points and queries: in every metric but ``"hamming"``, ``"jaccard"``, ``"dice"`` and formulas, which are refused
+        then. Compiled functions (``torch.compile``) call ``torch.ops.kith.search``.
 
     Raises
     ------
@@ -110,24 +118,30 @@ def search(points: Any, queries: Any, k: int, *, metric: str = "sqeuclidean", p:
     >>> indices
     array([[0, 1]])
     """
-    like, kind = queries, kind_of(queries)
-    stream = kind.stream(like) if stream is None else stream
-    points, read_points = given(points, "points", stream)
-    queries, read_queries = given(queries, "queries", stream)
-    distances, indices = _outputs(kind, like, _rows(queries, "queries"), k, _distance_type(f64), out)
-    report = _core.search(
-        read_points, read_queries, k,
-        _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
-        _settings(f64, device, memory, threads, path, isa, stream, progress, selector),
-        indices, distances)
-    return _neighbors(kind, like, distances, indices, report, out)
+    def found(points: Any, queries: Any) -> Neighbors:
+        like, kind = queries, kind_of(queries)
+        on = kind.stream(like) if stream is None else stream
+        points, read_points = given(points, "points", on)
+        queries, read_queries = given(queries, "queries", on)
+        distances, indices = _outputs(kind, like, _rows(queries, "queries"), k, _distance_type(f64), out)
+        report = _core.search(
+            read_points, read_queries, k,
+            _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+            _settings(f64, device, memory, threads, path, isa, on, progress, selector, missing),
+            indices, distances)
+        return _neighbors(kind, like, distances, indices, noted(report, missing, points, queries), out)
+
+    if not tracked(points, queries):
+        return found(points, queries)
+    form = Form(metric, p, inverse_covariance, variances, formula)
+    return _gradients.neighbors(found, points, queries, form, out)  # type: ignore[no-any-return]
 
 
 def graph(points: Any, k: int, *, include_self: bool = False, metric: str = "sqeuclidean", p: float = 2.0,
           inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False, formula: str | None = None,
           start: float = 0.0, f64: bool = False, out: Out = None, device: str = "auto", memory: int = 0,
           threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
-          progress: Progress = None, selector: str = "") -> Neighbors:
+          progress: Progress = None, selector: str = "", missing: str = "warn") -> Neighbors:
     """Each point's k nearest among the other points: the k-nearest-neighbour graph.
 
     Parameters
@@ -161,25 +175,33 @@ def graph(points: Any, k: int, *, include_self: bool = False, metric: str = "sqe
            [0],
            [1]])
     """
-    like, kind = points, kind_of(points)
-    stream = kind.stream(like) if stream is None else stream
-    points, read_points = given(points, "points", stream)
-    distances, indices = _outputs(kind, like, _rows(points, "points"), k, _distance_type(f64), out)
-    report = _core.graph(
-        read_points, k, _flag(include_self, "include_self"),
-        _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
-        _settings(f64, device, memory, threads, path, isa, stream, progress, selector),
-        indices, distances)
-    return _neighbors(kind, like, distances, indices, report, out)
+    def found(points: Any, _: Any = None) -> Neighbors:
+        like, kind = points, kind_of(points)
+        on = kind.stream(like) if stream is None else stream
+        points, read_points = given(points, "points", on)
+        distances, indices = _outputs(kind, like, _rows(points, "points"), k, _distance_type(f64), out)
+        report = _core.graph(
+            read_points, k, _flag(include_self, "include_self"),
+            _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
+            _settings(f64, device, memory, threads, path, isa, on, progress, selector, missing),
+            indices, distances)
+        return _neighbors(kind, like, distances, indices, noted(report, missing, points), out)
+
+    if not tracked(points):
+        return found(points)
+    form = Form(metric, p, inverse_covariance, variances, formula)
+    return _gradients.neighbors(found, points, points, form, out)  # type: ignore[no-any-return]
 
 
-def inverse_covariance(points: Any) -> np.ndarray[Any, Any]:
+def inverse_covariance(points: Any, *, missing: str = "warn") -> np.ndarray[Any, Any]:
     """The d x d matrix that ``"mahalanobis"`` takes by default: the inverse of the points' sample covariance.
 
     Parameters
     ----------
     points : array of shape (n, d)
-        As in `search`, all values finite.
+        As in `search`. Rows with a NaN or an infinity are left out.
+    missing : str
+        As in `search`, of rows with a NaN.
 
     Returns
     -------
@@ -200,16 +222,19 @@ def inverse_covariance(points: Any) -> np.ndarray[Any, Any]:
     """
     matrix = readable(points, "points")
     d = int(matrix.shape[1]) if _rows(matrix, "points") >= 0 else 0
+    left_out(matrix, array_interface(matrix, "points", 0), missing)
     return np.array(_core.inverse_covariance(array_interface(matrix, "points", 0))).reshape(d, d)
 
 
-def variances(points: Any) -> np.ndarray[Any, Any]:
+def variances(points: Any, *, missing: str = "warn") -> np.ndarray[Any, Any]:
     """The d variances that ``"seuclidean"`` takes by default: the points' own.
 
     Parameters
     ----------
     points : array of shape (n, d)
-        As in `search`, all values finite.
+        As in `search`. Rows with a NaN or an infinity are left out.
+    missing : str
+        As in `search`, of rows with a NaN.
 
     Returns
     -------
@@ -229,6 +254,7 @@ def variances(points: Any) -> np.ndarray[Any, Any]:
     """
     matrix = readable(points, "points")
     _rows(matrix, "points")
+    left_out(matrix, array_interface(matrix, "points", 0), missing)
     return np.array(_core.variances(array_interface(matrix, "points", 0)))
 
 

@@ -17,7 +17,9 @@ import numpy as np
 from . import _core
 from ._arguments import Progress, _flag, _float64, _host, _integer, _metric, _rows, _settings, _wanted, _wrong
 from ._arrays import readable
+from ._gradients import refuse_tracked
 from ._kinds import on_host
+from ._missing import told
 from ._radius_shards import RadiusPartial, merge_radius, radius, radius_counts, radius_graph
 from ._results import Neighbors
 
@@ -40,7 +42,7 @@ class Partial(NamedTuple):
 def search(shard: Any, first_point: int, queries: Any, k: int, *, metric: str = "sqeuclidean", p: float = 2.0,
            inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False, formula: str | None = None,
            start: float = 0.0, device: str = "auto", memory: int = 0, threads: int = 0, path: str = "", isa: str = "",
-           progress: Progress = None) -> Partial:
+           progress: Progress = None, missing: str = "warn") -> Partial:
     """The k nearest of each query in a shard.
 
     Parameters
@@ -56,7 +58,7 @@ def search(shard: Any, first_point: int, queries: Any, k: int, *, metric: str = 
     metric, p, inverse_covariance, variances, packed_bits, formula, start
         As in `kith.search`, and the same for every shard. What ``"mahalanobis"`` and ``"seuclidean"`` need must be given: it
         is of all points (`kith.inverse_covariance`, `kith.variances`).
-    device, memory, threads, path, isa, progress
+    device, memory, threads, path, isa, progress, missing
         As in `kith.search`.
 
     Returns
@@ -77,13 +79,13 @@ def search(shard: Any, first_point: int, queries: Any, k: int, *, metric: str = 
     """
     return _shard(shard, first_point, queries, -1, k,
                   _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
-                  _settings(False, device, memory, threads, path, isa, 0, progress))
+                  _settings(False, device, memory, threads, path, isa, 0, progress, missing=missing), missing)
 
 
 def graph(shard: Any, first_point: int, queries: Any, first_query: int, k: int, *, metric: str = "sqeuclidean",
           p: float = 2.0, inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False,
           formula: str | None = None, start: float = 0.0, device: str = "auto", memory: int = 0, threads: int = 0,
-          path: str = "", isa: str = "", progress: Progress = None) -> Partial:
+          path: str = "", isa: str = "", progress: Progress = None, missing: str = "warn") -> Partial:
     """The same of a graph: the queries are points, the first of them of index ``first_query``, and none is its own neighbour.
 
     Parameters
@@ -116,7 +118,7 @@ def graph(shard: Any, first_point: int, queries: Any, first_query: int, k: int, 
         raise ValueError(f"first_query is {first_query}: expected at least 0")
     return _shard(shard, first_point, queries, first_query, k,
                   _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
-                  _settings(False, device, memory, threads, path, isa, 0, progress))
+                  _settings(False, device, memory, threads, path, isa, 0, progress, missing=missing), missing)
 
 
 def merge(*parts: Partial) -> Partial:
@@ -201,12 +203,15 @@ def finish(partial: Partial, *, metric: str = "sqeuclidean", p: float = 2.0, inv
 
 
 def _shard(shard: Any, first_point: int, queries: Any, first_query: int, k: int, metric: _core.MetricSettings,
-           settings: _core.Settings) -> Partial:
+           settings: _core.Settings, missing: str) -> Partial:
+    refuse_tracked("kith.shards", shard=shard, queries=queries)
     points, asked = on_host(readable(shard, "shard")), on_host(readable(queries, "queries"))
     _rows(points, "shard")
     shape = _rows(asked, "queries"), _wanted(k, len(asked))
     indices, keys = np.empty(shape, np.int64), np.empty(shape, np.float64)
-    _core.search_shard(points, _integer(first_point, "first_point"), asked, first_query, k, metric, settings, indices, keys)
+    report = _core.search_shard(points, _integer(first_point, "first_point"), asked, first_query, k, metric, settings,
+                                indices, keys)
+    told(missing, ("shard", report.nan_points, points), ("queries", report.nan_queries, asked))
     return Partial(indices, keys, int(points.shape[1]))
 
 

@@ -21,6 +21,9 @@ from . import _core
 from ._arguments import _integer, _wrong
 from ._arrays import readable
 from ._batches import search_batches as _search_batches
+from ._derivatives import clouds as _clouds_of
+from ._derivatives import graph_backward, graph_saves, search_backward, search_saves
+from ._gradients import tracked
 from ._kinds import kind_of
 from ._search import graph as _graph
 from ._search import search as _search
@@ -64,7 +67,8 @@ def knn_points(p1: torch.Tensor, p2: torch.Tensor, lengths1: torch.Tensor | None
     Returns
     -------
     KNN
-        Distances have gradients with respect to p1 and p2, at the indices found.
+        Distances have gradients with respect to p1 and p2, at the indices found; torch.func's transforms take it, ``vmap``
+        as one call.
 
     Raises
     ------
@@ -86,8 +90,11 @@ def knn_points(p1: torch.Tensor, p2: torch.Tensor, lengths1: torch.Tensor | None
         raise ValueError(f"norm is {norm}: expected 1 or 2")
     if _integer(K, "K") < 1:
         raise ValueError(f"K is {K}: expected at least 1")
-    if torch.compiler.is_compiling() or (torch.is_grad_enabled() and (p1.requires_grad or p2.requires_grad)):
+    if torch.compiler.is_compiling():
         dists, idx = torch.ops.kith.knn_points(p1, p2, lengths1, lengths2, norm, K)
+        idx = idx.clamp(min=0)
+    elif tracked(p1, p2):
+        dists, idx = _differentiable_clouds(p1, p2, lengths1, lengths2, norm, K)
         idx = idx.clamp(min=0)
     else:
         dists, idx = _knn_points(p1, p2, lengths1, lengths2, norm, K)
@@ -416,5 +423,8 @@ _define("knn_points(Tensor p1, Tensor p2, Tensor? lengths1, Tensor? lengths2, in
         _knn_points, _knn_points_fake)
 _define("knn(Tensor x, Tensor y, int k, Tensor? batch_x=None, Tensor? batch_y=None, bool cosine=False) -> Tensor", _knn,
         _knn_fake)
+torch.library.register_autograd("kith::search", search_backward, setup_context=search_saves)
+torch.library.register_autograd("kith::graph", graph_backward, setup_context=graph_saves)
 torch.library.register_autograd("kith::topk", _topk_backward, setup_context=_topk_saves)
 torch.library.register_autograd("kith::knn_points", _knn_points_backward, setup_context=_knn_points_saves)
+_differentiable_clouds = _clouds_of(_knn_points, _knn_points_saves, _knn_points_backward)

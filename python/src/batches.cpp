@@ -23,8 +23,9 @@ namespace kith::python {
 namespace {
 
 // `batches`: rows of (first point, points, first query, queries), i64, contiguous, on the host.
-Report search_batches_in(nb::handle points, nb::handle queries, nb::handle batches, std::int64_t k,
-                         const MetricSettings& metric, const Settings& settings, nb::handle ids, nb::handle distances) {
+CountedReport search_batches_in(nb::handle points, nb::handle queries, nb::handle batches, std::int64_t k,
+                                const MetricSettings& metric, const Settings& settings, nb::handle ids,
+                                nb::handle distances) {
     const Matrix p(points, "points");
     const Matrix q(queries, "queries");
     const Matrix table(batches, "batches");

@@ -12,8 +12,8 @@ namespace kith::python {
 
 namespace {
 
-Report distances_in(nb::handle points, nb::handle queries, const MetricSettings& metric, const Settings& settings,
-                    nb::handle out) {
+void distances_in(nb::handle points, nb::handle queries, const MetricSettings& metric, const Settings& settings,
+                  nb::handle out) {
     const Matrix p(points, "points");
     const Matrix q(queries, "queries");
     HeldOptions held(&metric, settings);
@@ -23,9 +23,7 @@ Report distances_in(nb::handle points, nb::handle queries, const MetricSettings&
     refuse_overlap(bytes_of(p.view()), bytes);
     refuse_overlap(bytes_of(q.view()), bytes);
     Interruptible interruptible(held.options, settings.progress);
-    return interruptible.run([&] {
-        return distances_into(p.view(), q.view(), held.options, {to.data(), columns, to.device()});
-    });
+    interruptible.run([&] { distances_into(p.view(), q.view(), held.options, {to.data(), columns, to.device()}); });
 }
 
 }  // namespace

@@ -4,11 +4,11 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
-#include <initializer_list>
 
 #include "interrupt.h"
 #include "kith/types.h"
 #include "matrix.h"
+#include "missing.h"
 #include "settings.h"
 
 namespace kith::python {
@@ -17,11 +17,17 @@ inline ElementType distance_type(const Settings& settings) {
     return settings.f64 ? ElementType::f64 : ElementType::f32;
 }
 
+// What a call reads: points, queries or both.
+struct Inputs {
+    const Matrix* points;
+    const Matrix* queries;
+};
+
 // `call(options, out)` with the arrays `ids` (i64) and `distances` (of `type`; or None), rows x k.
 template <class Call>
-Report into(std::initializer_list<const Matrix*> inputs, const MetricSettings* metric, const Settings& settings,
-            bool graph_self, std::int64_t rows, std::int64_t k, nanobind::handle ids, nanobind::handle distances,
-            ElementType type, Call&& call) {
+CountedReport into(const Inputs& inputs, const MetricSettings* metric, const Settings& settings, bool graph_self,
+                   std::int64_t rows, std::int64_t k, nanobind::handle ids, nanobind::handle distances,
+                   ElementType type, Call&& call) {
     HeldOptions held(metric, settings);
     held.options.include_self = graph_self;
     const Output ids_out(ids, "indices", ElementType::i64, rows, k);
@@ -32,13 +38,17 @@ Report into(std::initializer_list<const Matrix*> inputs, const MetricSettings* m
     const Bytes ids_bytes = bytes_of(ids_out, rows * k, sizeof(std::int64_t));
     const Bytes distances_bytes = bytes_of(distances_out, rows * k, static_cast<std::int64_t>(size_of(type)));
     refuse_overlap(ids_bytes, distances_bytes);
-    for (const Matrix* input : inputs) {
+    for (const Matrix* input : {inputs.points, inputs.queries}) {
+        if (!input) continue;
         refuse_overlap(bytes_of(input->view()), ids_bytes);
         refuse_overlap(bytes_of(input->view()), distances_bytes);
     }
     const NeighborsView out{static_cast<std::int64_t*>(ids_out.data()), distances_out.data(), ids_out.device()};
+    MissingRows nan;
+    if (inputs.points) nan.points = nan_rows(*inputs.points, "points", settings);
+    if (inputs.queries) nan.queries = nan_rows(*inputs.queries, "queries", settings);
     Interruptible interruptible(held.options, settings.progress);
-    return interruptible.run([&] { return call(held.options, out); });
+    return {interruptible.run([&] { return call(held.options, out); }), nan};
 }
 
 }  // namespace kith::python

@@ -23,6 +23,7 @@
 #include "kith/kith.h"
 #include "match.h"
 #include "matrix.h"
+#include "missing.h"
 #include "modules.h"
 #include "radius.h"
 #include "settings.h"
@@ -32,18 +33,19 @@ namespace nb = nanobind;
 namespace kith::python {
 namespace {
 
-Report search_in(nb::handle points, nb::handle queries, std::int64_t k, const MetricSettings& metric,
-                 const Settings& settings, nb::handle ids, nb::handle distances) {
+CountedReport search_in(nb::handle points, nb::handle queries, std::int64_t k, const MetricSettings& metric,
+                        const Settings& settings, nb::handle ids, nb::handle distances) {
     const Matrix p(points, "points");
     const Matrix q(queries, "queries");
     return into({&p, &q}, &metric, settings, false, q.view().rows, k, ids, distances, distance_type(settings),
                 [&](const Options& options, auto& out) { return search_into(p.view(), q.view(), k, options, out); });
 }
 
-Report graph_in(nb::handle points, std::int64_t k, bool include_self, const MetricSettings& metric,
-                const Settings& settings, nb::handle ids, nb::handle distances) {
+CountedReport graph_in(nb::handle points, std::int64_t k, bool include_self, const MetricSettings& metric,
+                       const Settings& settings, nb::handle ids, nb::handle distances) {
     const Matrix p(points, "points");
-    return into({&p}, &metric, settings, include_self, p.view().rows, k, ids, distances, distance_type(settings),
+    return into({&p, nullptr}, &metric, settings, include_self, p.view().rows, k, ids, distances,
+                distance_type(settings),
                 [&](const Options& options, auto& out) { return graph_into(p.view(), k, options, out); });
 }
 
@@ -51,7 +53,7 @@ Report graph_in(nb::handle points, std::int64_t k, bool include_self, const Metr
 void select_in(nb::handle values, std::int64_t k, bool largest, bool sorted, const Settings& settings, nb::handle ids,
                nb::handle selected) {
     const Matrix v(values, "values");
-    into({&v}, nullptr, settings, false, v.view().rows, k, ids, selected, v.view().type,
+    into({&v, nullptr}, nullptr, settings, false, v.view().rows, k, ids, selected, v.view().type,
          [&](Options& options, auto& out) {
              options.largest = largest;
              options.sorted = sorted;
@@ -71,21 +73,25 @@ std::vector<double> estimated(nb::handle points, std::vector<double> (*estimate)
 class PythonIndex {
 public:
     PythonIndex(nb::handle points, const MetricSettings& metric, const Settings& settings)
-        : index_(prepared(points, metric, settings)) {}
+        : index_(prepared(points, metric, settings, nan_points_)) {}
 
     std::int64_t size() const { return index_.size(); }
     std::int64_t dimensions() const { return index_.dimensions(); }
 
-    Report search(nb::handle queries, std::int64_t k, const Settings& settings, nb::handle ids,
-                  nb::handle distances) const {
+    // Those of the points; the reports of an Index leave them out.
+    const NanRows& nan_points() const { return nan_points_; }
+
+    CountedReport search(nb::handle queries, std::int64_t k, const Settings& settings, nb::handle ids,
+                         nb::handle distances) const {
         const Matrix q(queries, "queries");
-        return into({&q}, nullptr, settings, false, q.view().rows, k, ids, distances, distance_type(settings),
+        return into({nullptr, &q}, nullptr, settings, false, q.view().rows, k, ids, distances, distance_type(settings),
                     [&](const Options& options, auto& out) { return index_.search_into(q.view(), k, options, out); });
     }
 
-    Report graph(std::int64_t k, bool include_self, const Settings& settings, nb::handle ids,
-                 nb::handle distances) const {
-        return into({}, nullptr, settings, include_self, index_.size(), k, ids, distances, distance_type(settings),
+    CountedReport graph(std::int64_t k, bool include_self, const Settings& settings, nb::handle ids,
+                        nb::handle distances) const {
+        return into({nullptr, nullptr}, nullptr, settings, include_self, index_.size(), k, ids, distances,
+                    distance_type(settings),
                     [&](const Options& options, auto& out) { return index_.graph_into(k, options, out); });
     }
 
@@ -94,8 +100,8 @@ public:
         return radius_of_index(index_, {queries, r, radii, open, include_self}, settings);
     }
 
-    Report radius_blocks(nb::handle queries, double r, nb::handle radii, bool open, bool include_self,
-                         const Settings& settings, nb::handle to) const {
+    CountedReport radius_blocks(nb::handle queries, double r, nb::handle radii, bool open, bool include_self,
+                                const Settings& settings, nb::handle to) const {
         return radius_blocks_of_index(index_, {queries, r, radii, open, include_self}, settings, to);
     }
 
@@ -105,22 +111,30 @@ public:
     }
 
 private:
-    static Index prepared(nb::handle points, const MetricSettings& metric, const Settings& settings) {
+    static Index prepared(nb::handle points, const MetricSettings& metric, const Settings& settings,
+                          NanRows& nan_points) {
         const Matrix p(points, "points");
+        nan_points = nan_rows(p, "points", settings);
         HeldOptions held(&metric, settings);
         Interruptible interruptible(held.options, settings.progress);
         return interruptible.run([&] { return Index(p.view(), held.options); });
     }
 
+    NanRows nan_points_;  // before the Index, whose making counts them
     Index index_;
 };
 
-std::string text_of(const Report& report) {
+std::string number_of(const NanRows& rows) {
+    return rows ? std::to_string(*rows) : "None";
+}
+
+std::string text_of(const CountedReport& report) {
     return fmt::format(
         "Report(path='{}', device='{}', queries={}, certified={}, retried={}, scanned={}, candidates={:.0f}, "
-        "pairs={:.0f}, prepare_seconds={:.6f}, seconds={:.6f})",
+        "pairs={:.0f}, prepare_seconds={:.6f}, seconds={:.6f}, nan_points={}, nan_queries={})",
         report.path, report.device, report.queries, report.certified, report.retried, report.scanned, report.candidates,
-        report.pairs, report.prepare_seconds, report.seconds);
+        report.pairs, report.prepare_seconds, report.seconds, number_of(report.nan.points),
+        number_of(report.nan.queries));
 }
 
 // Queries, whether they were scanned, why, what helps.
@@ -128,7 +142,7 @@ using FallbackState = std::vector<std::tuple<std::int64_t, bool, std::string, st
 
 // For pickle and copy.
 using ReportState = std::tuple<std::string, std::string, int, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                               double, double, double, double, double, FallbackState>;
+                               double, double, double, double, double, FallbackState, NanRows, NanRows>;
 
 FallbackState fallbacks_of(const Report& r) {
     FallbackState out;
@@ -136,32 +150,52 @@ FallbackState fallbacks_of(const Report& r) {
     return out;
 }
 
-ReportState state_of(const Report& r) {
-    return {r.path,       r.device, r.threads,         r.queries, r.certified,      r.retried,      r.scanned,
-            r.candidates, r.pairs,  r.prepare_seconds, r.seconds, r.device_seconds, fallbacks_of(r)};
+ReportState state_of(const CountedReport& r) {
+    return {r.path,    r.device,         r.threads,       r.queries,    r.certified,
+            r.retried, r.scanned,        r.candidates,    r.pairs,      r.prepare_seconds,
+            r.seconds, r.device_seconds, fallbacks_of(r), r.nan.points, r.nan.queries};
 }
 
-Report report_from(const ReportState& state) {
-    Report report = std::apply(
+CountedReport report_from(const ReportState& state) {
+    constexpr std::size_t behind = 3;  // fallbacks and what was counted
+    CountedReport report = std::apply(
         [](const auto&... field) {
             const auto fields = std::tie(field...);
             return [&]<std::size_t... i>(std::index_sequence<i...>) {
                 return Report{std::get<i>(fields)..., {}};
             }
-            (std::make_index_sequence<sizeof...(field) - 1>{});
+            (std::make_index_sequence<sizeof...(field) - behind>{});
         },
         state);
+    constexpr std::size_t counts = std::tuple_size_v<ReportState> - 2;
+    report.nan = {std::get<counts>(state), std::get<counts + 1>(state)};
     for (const auto& [queries, scanned, why, help] : std::get<FallbackState>(state))
         report.fallbacks.push_back({queries, scanned, why, help});
     return report;
 }
 
+Missing missing_named(const std::string& name) {
+    if (name == "warn") return Missing::counted;
+    if (name == "raise") return Missing::refused;
+    if (name == "ignore") return Missing::ignored;
+    throw nb::type_error("missing: expected 'warn', 'raise' or 'ignore'");
+}
+
 // Threads out of range are refused here and named by kith._arguments, which asks first without checks of its own.
 void settings_from(Settings* to, bool f64, std::string device, std::int64_t memory, int threads, std::string path,
-                   std::string selector, std::string isa, std::uintptr_t stream, nb::object progress) {
+                   std::string selector, std::string isa, std::uintptr_t stream, nb::object progress,
+                   const std::string& missing) {
     if (threads < 0 || threads > 4096) throw nb::type_error("threads: expected 0 to 4096");
-    new (to) Settings{f64,    std::move(device),  memory, threads, std::move(path), std::move(selector), std::move(isa),
-                      stream, std::move(progress)};
+    new (to) Settings{f64,
+                      std::move(device),
+                      memory,
+                      threads,
+                      std::move(path),
+                      std::move(selector),
+                      std::move(isa),
+                      stream,
+                      std::move(progress),
+                      missing_named(missing)};
 }
 
 // The Python exception of each ErrorCode; what C++ throws otherwise nanobind translates.
@@ -210,7 +244,7 @@ NB_MODULE(_core, module) {
     nb::set_leak_warnings(false);
     nb::register_exception_translator(translate, &exceptions);
 
-    nb::class_<Report>(module, "Report")
+    nb::class_<CountedReport>(module, "Report")
         .def_ro("path", &Report::path)
         .def_ro("device", &Report::device)
         .def_ro("threads", &Report::threads)
@@ -224,8 +258,14 @@ NB_MODULE(_core, module) {
         .def_ro("seconds", &Report::seconds)
         .def_ro("device_seconds", &Report::device_seconds)
         .def_prop_ro("fallbacks", fallbacks_of)
+        .def_prop_rw(
+            "nan_points", [](const CountedReport& report) { return report.nan.points; },
+            [](CountedReport& report, NanRows rows) { report.nan.points = rows; }, nb::arg("rows").none())
+        .def_prop_rw(
+            "nan_queries", [](const CountedReport& report) { return report.nan.queries; },
+            [](CountedReport& report, NanRows rows) { report.nan.queries = rows; }, nb::arg("rows").none())
         .def("__reduce__",
-             [](const Report& report) {
+             [](const CountedReport& report) {
                  return nb::make_tuple(nb::module_::import_("kith._results").attr("restored_report"),
                                        nb::make_tuple(state_of(report)));
              })
@@ -245,7 +285,7 @@ NB_MODULE(_core, module) {
     nb::class_<Settings>(module, "Settings")
         .def("__init__", settings_from, nb::arg("f64"), nb::arg("device"), nb::arg("memory").noconvert(),
              nb::arg("threads").noconvert(), nb::arg("path"), nb::arg("selector"), nb::arg("isa"),
-             nb::arg("stream").noconvert(), nb::arg("progress").none());
+             nb::arg("stream").noconvert(), nb::arg("progress").none(), nb::arg("missing"));
 
     module.def("search", search_in, nb::arg("points").none(), nb::arg("queries").none(), nb::arg("k"),
                nb::arg("metric"), nb::arg("settings"), nb::arg("ids").none(), nb::arg("distances").none());
@@ -269,6 +309,7 @@ NB_MODULE(_core, module) {
              nb::arg("metric"), nb::arg("settings"))
         .def_prop_ro("size", &PythonIndex::size)
         .def_prop_ro("dimensions", &PythonIndex::dimensions)
+        .def_prop_ro("nan_points", &PythonIndex::nan_points)
         .def("search", &PythonIndex::search, nb::arg("queries").none(), nb::arg("k"), nb::arg("settings"),
              nb::arg("ids").none(), nb::arg("distances").none())
         .def("graph", &PythonIndex::graph, nb::arg("k"), nb::arg("include_self"), nb::arg("settings"),
@@ -281,10 +322,14 @@ NB_MODULE(_core, module) {
              nb::arg("radii").none(), nb::arg("open"), nb::arg("include_self"), nb::arg("settings"));
     add_radius(module);
 
+    module.def("nan_rows", [](nb::handle points, const Settings& settings) {
+        return nan_rows(Matrix(points, "points"), "points", settings);
+    });
     module.def("inverse_covariance", [](nb::handle points) { return estimated(points, inverse_covariance); });
     module.def("variances", [](nb::handle points) { return estimated(points, variances); });
     add_shards(module);
     add_groundtruth(module);
+    module.def("metric_name", [](const std::string& given) { return std::string(name(metric_named(given).id)); });
     module.def("build_info", build_info);
     module.attr("version") = KITH_VERSION;
 }

@@ -16,6 +16,7 @@
 #include "kith/output.h"
 #include "kith/shards.h"
 #include "matrix.h"
+#include "missing.h"
 #include "owned.h"
 
 namespace nb = nanobind;
@@ -29,9 +30,23 @@ nb::object line_of(std::vector<T>&& values) {
     return array_of(std::move(values), count);
 }
 
+// What a call found, and the rows of its arguments that hold a NaN.
+template <class Found>
+struct Counted {
+    Found found;
+    MissingRows nan;
+};
+
+// The points of a call, and what messages call them; null: an Index has them.
+struct Points {
+    const Matrix* matrix = nullptr;
+    const char* name = "points";
+};
+
 // Runs `call(queries or null, radius, options)` on what was asked for.
 template <class Call>
-auto run(const MetricSettings* metric, const RadiusAsk& ask, const Settings& settings, const Call& call) {
+auto run(const Points& points, const MetricSettings* metric, const RadiusAsk& ask, const Settings& settings,
+         const Call& call) {
     HeldOptions held(metric, settings);
     held.options.include_self = ask.include_self;
     const Matrix queries = ask.queries.is_none() ? Matrix() : Matrix(ask.queries, "queries");
@@ -39,18 +54,28 @@ auto run(const MetricSettings* metric, const RadiusAsk& ask, const Settings& set
     Radius radius(ask.r);
     radius.each = radii.view();
     radius.open = ask.open;
+    MissingRows nan;
+    if (points.matrix) nan.points = nan_rows(*points.matrix, points.name, settings);
+    if (!ask.queries.is_none()) nan.queries = nan_rows(queries, "queries", settings);
     Interruptible interruptible(held.options, settings.progress);
-    return interruptible.run(
-        [&] { return call(ask.queries.is_none() ? nullptr : &queries.view(), radius, held.options); });
+    return Counted{interruptible.run(
+                       [&] { return call(ask.queries.is_none() ? nullptr : &queries.view(), radius, held.options); }),
+                   nan};
 }
 
-nb::tuple rows_of(RadiusNeighbors&& found, bool f64) {
+nb::tuple rows_of(RadiusNeighbors&& found, const MissingRows& nan, bool f64) {
     nb::object distances = f64 ? line_of(std::move(found.distances64)) : line_of(std::move(found.distances));
-    return nb::make_tuple(line_of(std::move(found.offsets)), line_of(std::move(found.ids)), distances, found.report);
+    return nb::make_tuple(line_of(std::move(found.offsets)), line_of(std::move(found.ids)), distances,
+                          CountedReport(std::move(found.report), nan));
 }
 
-nb::tuple counts_of(RadiusCounts&& found) {
-    return nb::make_tuple(line_of(std::move(found.counts)), found.report);
+nb::tuple rows_of(Counted<RadiusNeighbors>&& counted, bool f64) {
+    return rows_of(std::move(counted.found), counted.nan, f64);
+}
+
+nb::tuple counts_of(Counted<RadiusCounts>&& counted) {
+    return nb::make_tuple(line_of(std::move(counted.found.counts)),
+                          CountedReport(std::move(counted.found.report), counted.nan));
 }
 
 // Hands blocks to `take(first, distances, indices, offsets)`, as arrays of their own; what it raises ends the search.
@@ -68,10 +93,10 @@ TakeRadiusRows handing_to(nb::handle take) {
 }
 
 // Blocks of rows: `blocks(queries or null, radius, options, take)` with the rows going to `to`, a callable or the path
-// of a sparse matrix of as many columns as there are points.
+// of a sparse matrix of `columns`, one of each point.
 template <class Blocks>
-Report blocks_to(const MetricSettings* metric, const RadiusAsk& ask, const Settings& settings, std::int64_t points,
-                 nb::handle to, const Blocks& blocks) {
+CountedReport blocks_to(const Points& points, const MetricSettings* metric, const RadiusAsk& ask,
+                        const Settings& settings, std::int64_t columns, nb::handle to, const Blocks& blocks) {
     const bool file = nb::isinstance<nb::str>(to);
     std::string path;
     OutputSet outputs;
@@ -80,19 +105,21 @@ Report blocks_to(const MetricSettings* metric, const RadiusAsk& ask, const Setti
     if (file) {
         path = nb::cast<std::string>(to);
         outputs.add_bytes("csr", path);
-        csr = std::make_unique<CsrWriter>(outputs, path, points, settings.f64);
+        csr = std::make_unique<CsrWriter>(outputs, path, columns, settings.f64);
         take = [&](const RadiusRows& rows) { csr->append(rows); };
     } else {
         take = handing_to(to);
     }
-    return run(metric, ask, settings, [&](const MatrixView* queries, const Radius& radius, const Options& options) {
-        Report report = blocks(queries, radius, options, take);
-        if (csr) {
-            csr->finish();
-            outputs.commit();
-        }
-        return report;
-    });
+    auto [report, nan] = run(points, metric, ask, settings,
+                             [&](const MatrixView* queries, const Radius& radius, const Options& options) {
+                                 Report found = blocks(queries, radius, options, take);
+                                 if (csr) {
+                                     csr->finish();
+                                     outputs.commit();
+                                 }
+                                 return found;
+                             });
+    return {std::move(report), nan};
 }
 
 // (offsets, indices, keys, report) of a shard. `first_query` below 0: the queries are no points.
@@ -107,18 +134,20 @@ nb::tuple radius_of_shard(nb::handle points, std::int64_t first_point, std::int6
         all.ids.insert(all.ids.end(), rows.ids, rows.ids + count);
         all.distances64.insert(all.distances64.end(), rows.distances64, rows.distances64 + count);
     };
-    all.report = run(&metric, ask, settings, [&](const MatrixView* of, const Radius& radius, const Options& options) {
-        return first_query < 0 ? radius_shard(p.view(), first_point, *of, radius, options, take)
-                               : radius_graph_shard(p.view(), first_point, *of, first_query, radius, options, take);
-    });
-    return rows_of(std::move(all), true);
+    auto [report, nan] = run(
+        {&p, "shard"}, &metric, ask, settings, [&](const MatrixView* of, const Radius& radius, const Options& options) {
+            return first_query < 0 ? radius_shard(p.view(), first_point, *of, radius, options, take)
+                                   : radius_graph_shard(p.view(), first_point, *of, first_query, radius, options, take);
+        });
+    all.report = std::move(report);
+    return rows_of(std::move(all), nan, true);
 }
 
 nb::tuple radius_counts_of_shard(nb::handle points, std::int64_t first_point, std::int64_t first_query,
                                  const RadiusAsk& ask, const MetricSettings& metric, const Settings& settings) {
     const Matrix p(points, "points");
-    return counts_of(
-        run(&metric, ask, settings, [&](const MatrixView* of, const Radius& radius, const Options& options) {
+    return counts_of(run(
+        {&p, "shard"}, &metric, ask, settings, [&](const MatrixView* of, const Radius& radius, const Options& options) {
             return first_query < 0
                        ? radius_shard_counts(p.view(), *of, radius, options)
                        : radius_graph_shard_counts(p.view(), first_point, *of, first_query, radius, options);
@@ -152,13 +181,13 @@ nb::tuple merge_of_shards(const nb::list& parts, std::int64_t dimensions, const 
         const ReleasedGil released;
         found = merge_radius(rows, dimensions, options.options);
     }
-    return rows_of(std::move(found), settings.f64);
+    return rows_of(std::move(found), {}, settings.f64);
 }
 
 }  // namespace
 
 nb::tuple radius_of_index(const Index& index, const RadiusAsk& ask, const Settings& settings) {
-    return rows_of(run(nullptr, ask, settings,
+    return rows_of(run({}, nullptr, ask, settings,
                        [&](const MatrixView* queries, const Radius& r, const Options& options) {
                            return queries ? index.radius(*queries, r, options) : index.radius_graph(r, options);
                        }),
@@ -167,14 +196,15 @@ nb::tuple radius_of_index(const Index& index, const RadiusAsk& ask, const Settin
 
 nb::tuple radius_counts_of_index(const Index& index, const RadiusAsk& ask, const Settings& settings) {
     return counts_of(
-        run(nullptr, ask, settings, [&](const MatrixView* queries, const Radius& r, const Options& options) {
+        run({}, nullptr, ask, settings, [&](const MatrixView* queries, const Radius& r, const Options& options) {
             return queries ? index.radius_counts(*queries, r, options) : index.radius_graph_counts(r, options);
         }));
 }
 
-Report radius_blocks_of_index(const Index& index, const RadiusAsk& ask, const Settings& settings, nb::handle to) {
+CountedReport radius_blocks_of_index(const Index& index, const RadiusAsk& ask, const Settings& settings,
+                                     nb::handle to) {
     return blocks_to(
-        nullptr, ask, settings, index.size(), to,
+        {}, nullptr, ask, settings, index.size(), to,
         [&](const MatrixView* queries, const Radius& r, const Options& options, const TakeRadiusRows& take) {
             return queries ? index.radius_blocks(*queries, r, options, take)
                            : index.radius_graph_blocks(r, options, take);
@@ -188,7 +218,7 @@ void add_radius(nb::module_& module) {
            const MetricSettings& metric, const Settings& settings, nb::handle to) {
             const Matrix p(points, "points");
             return blocks_to(
-                &metric, {queries, r, radii, open, include_self}, settings, p.view().rows, to,
+                {&p}, &metric, {queries, r, radii, open, include_self}, settings, p.view().rows, to,
                 [&](const MatrixView* of, const Radius& radius, const Options& options, const TakeRadiusRows& take) {
                     return of ? kith::radius_blocks(p.view(), *of, radius, options, take)
                               : radius_graph_blocks(p.view(), radius, options, take);
@@ -202,7 +232,7 @@ void add_radius(nb::module_& module) {
            const MetricSettings& metric, const Settings& settings) {
             const Matrix p(points, "points");
             const RadiusAsk ask{queries, r, radii, open, include_self};
-            return rows_of(run(&metric, ask, settings,
+            return rows_of(run({&p}, &metric, ask, settings,
                                [&](const MatrixView* of, const Radius& radius, const Options& options) {
                                    return of ? kith::radius(p.view(), *of, radius, options)
                                              : radius_graph(p.view(), radius, options);
@@ -217,11 +247,11 @@ void add_radius(nb::module_& module) {
            const MetricSettings& metric, const Settings& settings) {
             const Matrix p(points, "points");
             const RadiusAsk ask{queries, r, radii, open, include_self};
-            return counts_of(
-                run(&metric, ask, settings, [&](const MatrixView* of, const Radius& radius, const Options& options) {
-                    return of ? kith::radius_counts(p.view(), *of, radius, options)
-                              : radius_graph_counts(p.view(), radius, options);
-                }));
+            return counts_of(run({&p}, &metric, ask, settings,
+                                 [&](const MatrixView* of, const Radius& radius, const Options& options) {
+                                     return of ? kith::radius_counts(p.view(), *of, radius, options)
+                                               : radius_graph_counts(p.view(), radius, options);
+                                 }));
         },
         nb::arg("points").none(), nb::arg("queries").none(), nb::arg("r"), nb::arg("radii").none(), nb::arg("open"),
         nb::arg("include_self"), nb::arg("metric"), nb::arg("settings"));

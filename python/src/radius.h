@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kith/kith.h"
+#include "missing.h"
 #include "settings.h"
 
 namespace kith::python {
@@ -26,7 +27,8 @@ nanobind::tuple radius_counts_of_index(const Index& index, const RadiusAsk& ask,
 
 // Rows go to `to` as they are found: a callable of (first, distances, indices, offsets), or the path of a sparse
 // matrix.
-Report radius_blocks_of_index(const Index& index, const RadiusAsk& ask, const Settings& settings, nanobind::handle to);
+CountedReport radius_blocks_of_index(const Index& index, const RadiusAsk& ask, const Settings& settings,
+                                     nanobind::handle to);
 
 // The module's functions `radius`, `radius_blocks` and `radius_counts`, and those of shards.
 void add_radius(nanobind::module_& module);

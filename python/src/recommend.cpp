@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "interrupt.h"
+#include "missing.h"
 #include "modules.h"
 #include "owned.h"
 #include "settings.h"
@@ -42,7 +43,7 @@ nb::tuple recommend_in(std::int64_t users, std::int64_t items, const Line<std::i
     const nb::object held_out = hold_out ? array_of(std::move(found.held_out), found.users) : nb::object(nb::none());
     return nb::make_tuple(array_of(std::move(found.items), found.users, found.count),
                           array_of(std::move(found.predictions), found.users, found.count), held_out, found.judged,
-                          found.hit_rate, found.popular_hit_rate, found.report);
+                          found.hit_rate, found.popular_hit_rate, CountedReport(std::move(found.report)));
 }
 
 }  // namespace

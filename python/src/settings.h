@@ -23,6 +23,9 @@ struct MetricSettings {
     double start;
 };
 
+// What a caller wants done about rows that hold a NaN.
+enum class Missing { ignored, counted, refused };
+
 struct Settings {
     bool f64 = false;
     std::string device;
@@ -33,6 +36,7 @@ struct Settings {
     std::string isa;
     std::uintptr_t stream = 0;
     nanobind::object progress;
+    Missing missing = Missing::ignored;
 };
 
 // Options, and the arrays that they view.

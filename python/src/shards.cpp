@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "gil.h"
 #include "interrupt.h"
 #include "kith/shards.h"
 #include "matrix.h"
+#include "missing.h"
 #include "modules.h"
 #include "settings.h"
 
@@ -39,12 +41,13 @@ void put(const PartialNeighbors& partial, nb::handle ids, nb::handle keys) {
 }
 
 // `first_query` below 0: the queries are no points.
-Report shard_in(nb::handle points, std::int64_t first_point, nb::handle queries, std::int64_t first_query,
-                std::int64_t k, const MetricSettings& metric, const Settings& settings, nb::handle ids,
-                nb::handle keys) {
+CountedReport shard_in(nb::handle points, std::int64_t first_point, nb::handle queries, std::int64_t first_query,
+                       std::int64_t k, const MetricSettings& metric, const Settings& settings, nb::handle ids,
+                       nb::handle keys) {
     const Matrix p(points, "points");
     const Matrix q(queries, "queries");
     HeldOptions held(&metric, settings);
+    const MissingRows nan{nan_rows(p, "shard", settings), nan_rows(q, "queries", settings)};
     Interruptible interruptible(held.options, settings.progress);
     Report report;
     const PartialNeighbors found = interruptible.run([&] {
@@ -52,7 +55,7 @@ Report shard_in(nb::handle points, std::int64_t first_point, nb::handle queries,
         return graph_shard(p.view(), first_point, q.view(), first_query, k, held.options, &report);
     });
     put(found, ids, keys);
-    return report;
+    return {std::move(report), nan};
 }
 
 void merge_in(const Rows<std::int64_t>& ids_a, const Rows<double>& keys_a, const Rows<std::int64_t>& ids_b,
