@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import reprlib
+import sys
 from operator import index as index_of
 from typing import Any, Callable, Union
 
@@ -11,6 +12,7 @@ from . import _core
 from ._arrays import _exactly, element_name
 from ._kinds import on_host
 from ._progress import callback_of
+from ._tables import of_table
 
 # What may be done about rows that hold a NaN.
 MISSING = ("warn", "raise", "ignore")
@@ -93,7 +95,7 @@ def _host(array: Any, name: str, kinds: str = "fiu", expected: str = "numbers") 
     if "complex" in element_name(array):
         raise TypeError(f"{name}: expected {expected}, got {element_name(array)}")
     try:
-        host = on_host(array)
+        host = on_host(of_table(array, name))
     except (TypeError, ValueError) as error:  # rows of several lengths, sparse tensors
         raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{name}: {error}") from None
     if host.dtype.kind not in kinds and host.size:
@@ -132,9 +134,19 @@ def _metric(metric: str | None, p: float, inverse_covariance: Any, variances: An
                                 formula or "", _number(start, "start"))
 
 
+def _device(device: Any) -> str:
+    """A torch.device by its name."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(device, torch.device):
+        return str(device)
+    return _text(device, "device")
+
+
 def _settings(f64: bool, device: str, memory: int, threads: int, path: str, isa: str, stream: int,
               progress: Progress, selector: str = "", missing: str = "ignore") -> _core.Settings:
     shown = None if progress is None else callback_of(progress)
+    if type(device) is not str:
+        device = _device(device)
     try:
         return _core.Settings(f64, device, memory, threads, path, selector, isa, stream, shown, missing)
     except TypeError:  # as of _metric
@@ -160,6 +172,9 @@ def _rows(array: Any, name: str) -> int:
     shape = getattr(array, "shape", None)
     if shape is None:
         raise TypeError(f"{name}: expected an array, got {type(array).__name__}")
+    if len(shape) == 1:
+        raise ValueError(f"{name}: expected 2 dimensions, got 1; give one row as {name}[None], values of one coordinate as "
+                         f"{name}[:, None]")
     if len(shape) != 2:
-        raise ValueError(f"{name}: expected 2 dimensions, got {len(shape)}")
+        raise ValueError(f"{name}: expected 2 dimensions, got {len(shape)}; many searches at once are kith.search_batches")
     return int(shape[0])

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from ._gradients import transformed
 from ._kinds import kind_of
+from ._tables import of_objects, of_table
 
 # Host memory that is not an array yet.
 _SEQUENCES = (list, tuple, memoryview, bytes, bytearray, _StandardArray)
@@ -30,17 +32,37 @@ def readable(array: Any, name: str) -> Any:
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(array, torch.Tensor):
         return _torch_readable(torch, array, name)
-    if isinstance(array, (np.ndarray, *_SEQUENCES)):
-        return _numpy_readable(np.asanyarray(array), name)
+    if isinstance(array, _SEQUENCES):
+        array = _stacked(array, name)
+    array = of_table(array, name)
+    if isinstance(array, np.ndarray):
+        return _numpy_readable(array, name)
     if hasattr(array, "__dlpack__"):
-        if _of_cupy(array) and array.ndim == 2 and array.itemsize not in array.strides:  # as torch's
+        if _of_cupy(array) and not _apart(array.shape, [step // array.itemsize for step in array.strides]):  # as torch's
             array = array.copy()
         return array if str(getattr(array, "dtype", "")) not in _WIDER else _widened(array, name)
     if hasattr(array, "__cuda_array_interface__"):
-        return array if element_name(array) not in _WIDER else _widened_on_device(array, name)
-    if hasattr(array, "__array__"):  # tables
+        return _on_device_readable(array, name)
+    if hasattr(array, "__array__"):
         return _numpy_readable(np.asarray(array), name)
     return array
+
+
+def _stacked(sequence: Any, name: str) -> Any:
+    try:
+        return np.asanyarray(sequence)
+    except ValueError as error:  # rows of several lengths
+        raise ValueError(f"{name}: {error}") from None
+
+
+def _apart(shape: Any, strides: Any) -> bool:
+    """Whether rows or columns are contiguous, and those beside them at least as far away (layout_of in matrix.h). A broadcast
+    or a sliding view lies otherwise; of a device's memory it is copied before the core sees it."""
+    if len(shape) != 2 or 0 in shape:
+        return True
+    (rows, cols), (down, along) = shape, strides
+    return bool(((along == 1 or cols == 1) and (down >= cols or rows == 1))
+                or ((down == 1 or rows == 1) and (along >= rows or cols == 1)))
 
 
 def given(array: Any, name: str, stream: int) -> tuple[Any, Any]:
@@ -105,6 +127,9 @@ def _torch_interface(torch: Any, array: Any, name: str, stream: int | None) -> A
     try:
         data = array.data_ptr()
     except RuntimeError as error:
+        if transformed(array):
+            raise TypeError(f"{name}: has no memory within a transform of torch.func, which search, graph, search_batches, radius, "
+                            "distances, match and kith.torch.knn_points alone know; call it outside") from error
         raise TypeError(f"{name}: a tensor without memory ({type(array).__name__})") from error
     if stream is not None and array.is_cuda and kind_of(array).stream(array) != stream:
         kind_of(array).wait(array)
@@ -180,12 +205,24 @@ def _numpy_readable(array: np.ndarray[Any, Any], name: str) -> Any:
         array = array.data
     if array.dtype.name == "bfloat16":  # of ml_dtypes
         return _whole(np.asarray(array))
+    if array.dtype == object and array.ndim == 1:  # of lists or arrays
+        array = of_objects(array, name)
     if array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
-        raise TypeError(f"{name}: no search in elements {array.dtype}")
+        raise TypeError(f"{name}: no search in elements {array.dtype}; {_remedy(array.dtype)}")
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     wider = _WIDER.get(array.dtype.name)
     return _whole(array) if wider is None else _exactly(array, array.astype(wider), name)
+
+
+def _remedy(dtype: np.dtype[Any]) -> str:
+    if dtype.names is not None:
+        return "give one of its fields, or numpy.lib.recfunctions.structured_to_unstructured of them"
+    if dtype.kind == "c":
+        return "give real and imaginary parts side by side: numpy.concatenate([x.real, x.imag], axis=1)"
+    if dtype.kind in "OUS":
+        return "convert them to numbers: .astype(numpy.float64)"
+    return "convert them: .astype(numpy.float64), or numpy.float32, which search faster"
 
 
 def _whole(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -197,14 +234,20 @@ def _whole(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 def _torch_readable(torch: Any, array: Any, name: str) -> Any:
     if array.layout != torch.strided or array.is_nested:
-        raise TypeError(f"{name}: expected a dense tensor, got one of layout {array.layout}")
+        raise TypeError(f"{name}: expected a dense tensor, got one of layout {array.layout}; give {name}.to_dense()")
     if array.requires_grad:
         array = array.detach()
     if array.is_conj() or array.is_neg():
         array = array.resolve_conj().resolve_neg()
-    if array.is_cuda and array.ndim == 2 and 1 not in array.stride():  # of host memory the core makes the copy
+    if not array.is_cpu and not _apart(array.shape, array.stride()):  # of host memory the core makes the copy
         array = array.contiguous()
-    wider = _WIDER.get(str(array.dtype).removeprefix("torch."))
+    element = str(array.dtype).removeprefix("torch.")
+    if array.is_complex():
+        raise TypeError(f"{name}: no search in elements {element}; give torch.view_as_real({name}).flatten(1)")
+    if element.startswith(("float8", "float4")) or array.is_quantized:
+        raise TypeError(f"{name}: no search in elements {element}; give {name}"
+                        f"{'.dequantize()' if array.is_quantized else '.to(torch.bfloat16)'}")
+    wider = _WIDER.get(element)
     return array if wider is None else _exactly(array, array.to(getattr(torch, wider)), name)
 
 
@@ -214,14 +257,21 @@ def _widened(array: Any, name: str) -> Any:
     return _numpy_readable(np.asarray(array) if hasattr(array, "__array__") else np.from_dlpack(array), name)
 
 
-def _widened_on_device(array: Any, name: str) -> Any:
-    """Integers of a device that say where they lie and nothing else: another library converts them."""
+def _on_device_readable(array: Any, name: str) -> Any:
+    """What says where it lies on a device and nothing else: integers to convert and views to copy are for another library."""
+    described = array.__cuda_array_interface__
+    shape, steps, size = described["shape"], described.get("strides"), np.dtype(described["typestr"]).itemsize
+    in_place = steps is None or any(step % size for step in steps) or _apart(shape, [step // size for step in steps])
+    if in_place and element_name(array) not in _WIDER:
+        return array
     for library in ("cupy", "torch"):
         if library in sys.modules or find_spec(library):
             module = import_module(library)
             return readable(module.asarray(array) if library == "cupy" else module.as_tensor(array, device="cuda"), name)
-    raise TypeError(f"{name}: elements {element_name(array)} are converted by cupy or torch, of which none is installed; "
-                    f"give them as {_WIDER[element_name(array)]}")
+    if in_place:
+        raise TypeError(f"{name}: elements {element_name(array)} are converted by cupy or torch, of which none is installed; "
+                        f"give them as {_WIDER[element_name(array)]}")
+    raise TypeError(f"{name}: rows that overlap are copied by cupy or torch, of which none is installed; give a contiguous copy")
 
 
 def _exactly(array: Any, wider: Any, name: str) -> Any:

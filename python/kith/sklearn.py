@@ -2,7 +2,8 @@
 
 `NearestNeighbors` and the transformers, classifiers and regressors of k neighbours and of a radius are scikit-learn's own
 with `kneighbors` and `radius_neighbors` answered by `kith`, and so is `DBSCAN`. They take one parameter more, ``device``;
-``algorithm`` and ``leaf_size`` are accepted and mean nothing. ``n_jobs=None`` takes all processors. What has no such search
+``algorithm`` and ``leaf_size`` are accepted and mean nothing. ``n_jobs=None`` takes all processors. Tensors, of bfloat16 and of a
+device too, are taken as numpy's arrays, which results are. What has no such search
 (sparse matrices, callables, weighted metrics, ``precomputed``, ``nan_euclidean``) scikit-learn answers itself, as before.
 """
 from __future__ import annotations
@@ -19,6 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from ._density import density_clusters
 from ._index import Index
+from ._kinds import kind_of, on_host
 
 __all__ = ["DBSCAN", "KNeighborsClassifier", "KNeighborsRegressor", "KNeighborsTransformer", "NearestNeighbors",
            "RadiusNeighborsClassifier", "RadiusNeighborsRegressor", "RadiusNeighborsTransformer", "kneighbors_graph",
@@ -27,6 +29,11 @@ __all__ = ["DBSCAN", "KNeighborsClassifier", "KNeighborsRegressor", "KNeighborsT
 # Metrics of the same name and definition, where no parameter is given.
 _METRICS = frozenset(("euclidean", "sqeuclidean", "cityblock", "manhattan", "l1", "l2", "chebyshev", "cosine", "correlation",
                       "canberra", "hamming", "haversine", "jaccard"))
+
+
+def _on_host(array: Any) -> Any:
+    """torch's and cupy's arrays as numpy's, also those of a device and of bfloat16; anything else as it is."""
+    return array if kind_of(array) is kind_of(None) else on_host(array)
 
 
 class _Exact:
@@ -78,7 +85,7 @@ class _Exact:
             self.algorithm = "brute"
         self._kith_index = None
         try:
-            fitted = super()._fit(X, y)  # type: ignore[misc]
+            fitted = super()._fit(_on_host(X), _on_host(y))  # type: ignore[misc]
         finally:
             self.algorithm = algorithm
         self._kith_given = isinstance(X, (_theirs.BallTree, _theirs.KDTree)) or getattr(X, "_tree", None) is not None
@@ -90,7 +97,7 @@ class _Exact:
     def _index(self, metric: dict[str, Any]) -> Index:
         index: Index | None = getattr(self, "_kith_index", None)
         if index is None:
-            index = Index(np.asarray(self._fit_X), device=self.device, threads=self._threads(), **metric)
+            index = Index(np.asarray(self._fit_X), device=self.device, threads=self._threads(), missing="ignore", **metric)
             self._kith_index = index
         return index
 
@@ -121,7 +128,7 @@ class _ExactNeighbors(_Exact):
         elif not isinstance(n_neighbors, numbers.Integral):
             raise TypeError(f"n_neighbors does not take {type(n_neighbors)} value, enter integer value")
         if X is not None:
-            X = validate_data(self, X, accept_sparse="csr", reset=False, order="C")
+            X = validate_data(self, _on_host(X), accept_sparse="csr", reset=False, order="C")
             if issparse(X):
                 return self._their_neighbors(X, n_neighbors, return_distance)
         most = self.n_samples_fit_ - (X is None)
@@ -142,7 +149,7 @@ class _ExactNeighbors(_Exact):
     def _found(self, metric: dict[str, Any], X: Any, k: int, include_self: bool, return_distance: bool) -> Any:  # noqa: N803
         how: dict[str, Any] = {"f64": True, "threads": self._threads()}
         index = self._index(metric)
-        found = index.graph(k, include_self=include_self, **how) if X is None else index.search(X, k, **how)
+        found = index.graph(k, include_self=include_self, **how) if X is None else index.search(X, k, missing="ignore", **how)
         return (found.distances, found.indices) if return_distance else found.indices
 
 
@@ -159,7 +166,7 @@ class _ExactRadius(_Exact):
             raise ValueError("return_distance must be True if sort_results is True.")
         metric = self._kith_metric()
         if metric is not None and X is not None and not issparse(X):
-            X = validate_data(self, X, accept_sparse="csr", reset=False, order="C")
+            X = validate_data(self, _on_host(X), accept_sparse="csr", reset=False, order="C")
         if metric is None or issparse(X):
             return self._their_radius_neighbors(X, radius, return_distance, sort_results)
         r = self.radius if radius is None else radius
@@ -171,7 +178,7 @@ class _ExactRadius(_Exact):
             return (_objects(np.empty(0), empty), indices) if return_distance else indices
         how: dict[str, Any] = {"f64": True, "threads": self._threads()}
         index = self._index(metric)
-        found = index.radius_graph(r, **how) if X is None else index.radius(X, r, **how)
+        found = index.radius_graph(r, **how) if X is None else index.radius(X, r, missing="ignore", **how)
         indices = _objects(found.indices, found.offsets)
         return (_objects(found.distances, found.offsets), indices) if return_distance else indices
 
@@ -433,7 +440,7 @@ class DBSCAN(_clusters.DBSCAN):  # type: ignore[misc,unused-ignore]
         """Clusters the rows of X: as scikit-learn's."""
         if self.metric == "precomputed" or issparse(X):
             return super().fit(X, y, sample_weight)
-        rows = validate_data(self, X, accept_sparse="csr")
+        rows = validate_data(self, _on_host(X), accept_sparse="csr")
         p = 2 if self.p is None and "p" not in (self.metric_params or {}) else self.p
         nearest = NearestNeighbors(radius=self.eps, algorithm=self.algorithm, leaf_size=self.leaf_size, metric=self.metric,
                                    p=p, metric_params=self.metric_params, n_jobs=self.n_jobs, device=self.device).fit(rows)

@@ -87,9 +87,10 @@ std::optional<ArrayInterface> described(nb::handle array, nb::handle stream) {
                 PyErr_Clear();
                 return {};
             }
-            const bool packed = tensor.strides[0] == 1 || tensor.strides[1] == 1;
+            const bool in_place = tensor.shape[0] == 0 || tensor.shape[1] == 0 ||
+                                  layout_of(tensor.shape[0], tensor.shape[1], tensor.strides[0], tensor.strides[1]);
             const auto number = reinterpret_cast<std::uintptr_t>(current);  // NOLINT: as Python has it
-            if (!packed || !stream.equal(nb::int_(number))) return {};
+            if (!in_place || !stream.equal(nb::int_(number))) return {};
         }
     }
     const auto data = reinterpret_cast<std::uintptr_t>(tensor.data) + tensor.byte_offset;  // NOLINT: as Python has it

@@ -41,7 +41,15 @@ struct Block {
 };
 
 void expect_matrix(std::size_t dimensions, const char* name) {
-    if (dimensions != 2) value_error("{}: expected 2 dimensions, got {}", name, dimensions);
+    if (dimensions == 1) {
+        value_error(
+            "{0}: expected 2 dimensions, got 1; give one row as {0}[None], values of one coordinate as {0}[:, None]",
+            name);
+    }
+    if (dimensions != 2) {
+        value_error("{}: expected 2 dimensions, got {}; many searches at once are kith.search_batches", name,
+                    dimensions);
+    }
 }
 
 Block block_of(const ArrayInterface& array, const char* name) {
@@ -173,6 +181,12 @@ ElementType element_type_named(const std::string& name) {
     return *type;
 }
 
+std::optional<Layout> layout_of(std::int64_t rows, std::int64_t cols, std::int64_t down, std::int64_t along) {
+    if ((along == 1 || cols == 1) && (down >= cols || rows == 1)) return Layout::row_major;
+    if ((down == 1 || rows == 1) && (along >= rows || cols == 1)) return Layout::column_major;
+    return {};
+}
+
 Matrix::Matrix(nb::handle array, const char* name) {
     const Block block = take(array, name, "an array (__dlpack__ or the buffer protocol)", array_);
     const std::optional<ElementType> type = element_type(block.type);
@@ -180,9 +194,10 @@ Matrix::Matrix(nb::handle array, const char* name) {
     const auto [data, rows, cols, down, along, type_name, device] = block;
     view_ = {data, rows, cols, cols, *type, Layout::row_major, device};
     if (rows == 0 || cols == 0) return;
-    if ((along == 1 || cols == 1) && (down >= cols || rows == 1)) {
+    const std::optional<Layout> layout = layout_of(rows, cols, down, along);
+    if (layout == Layout::row_major) {
         view_.stride = rows == 1 ? cols : down;
-    } else if ((down == 1 || rows == 1) && (along >= rows || cols == 1)) {
+    } else if (layout == Layout::column_major) {
         view_.layout = Layout::column_major;
         view_.stride = cols == 1 ? rows : along;
     } else if (device == host_memory) {
@@ -190,7 +205,9 @@ Matrix::Matrix(nb::handle array, const char* name) {
         packed_ = pack(block, size_of(*type));
         view_.data = packed_.data();
     } else {
-        value_error("{}: neither rows nor columns are contiguous in the device's memory", name);
+        value_error(
+            "{}: neither rows nor columns are contiguous and apart in the device's memory; give a contiguous copy",
+            name);
     }
 }
 

@@ -35,12 +35,17 @@ std::optional<int> device_of(int dlpack_type, int id);
 // The type of "float32", "bfloat16", ... ("bool": u8). Throws TypeError for one that the library does not know.
 ElementType element_type_named(const std::string& name);
 
+// How rows x cols elements lie that are `down` from row to row and `along` from column to column, as MatrixView has it;
+// none: neither rows nor columns are contiguous and apart from each other, as those of a broadcast or sliding view are
+// not.
+std::optional<Layout> layout_of(std::int64_t rows, std::int64_t cols, std::int64_t down, std::int64_t along);
+
 // An array that stays alive and unmoved while this does, and the view of it.
 class Matrix {
 public:
     // An ArrayInterface, or anything with __dlpack__ or the buffer protocol: 2-dimensional, of a type that the library
-    // takes (bool as u8), in host memory or on a CUDA device. Rows or columns may lie anywhere; where neither is
-    // contiguous a packed copy is made (of host memory; of a device's that is a ValueError). `name` is what messages
+    // takes (bool as u8), in host memory or on a CUDA device. Rows or columns may lie anywhere; without a layout_of()
+    // them a packed copy is made (of host memory; of a device's that is a ValueError). `name` is what messages
     // call it. Throws TypeError, ValueError.
     Matrix(nanobind::handle array, const char* name);
     // An absent matrix: no data.
