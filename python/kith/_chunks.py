@@ -12,6 +12,7 @@ import numpy as np
 from . import shards
 from ._arguments import _integer, _metric
 from ._search import graph as _graph
+from ._search import search as _search
 
 OF_TASKS = ("device", "threads", "memory", "path", "isa")
 
@@ -71,10 +72,8 @@ def wanted(k: int, f64: bool, include_self: bool | None, metric: str, p: float, 
     return Wanted(k, how, f64, include_self)
 
 
-def look_at(points: int, columns: tuple[int, int], types: Sequence[Any], want: Wanted) -> None:
+def look_at(columns: tuple[int, int], types: Sequence[Any], want: Wanted) -> None:
     """Raises what the metric says of rows of such types and columns, of points and of queries, before any task is made."""
-    if points == 0:
-        raise ValueError("points: 0 rows; expected at least 1")
     if columns[0] != columns[1]:
         raise ValueError(f"queries: {columns[1]} columns; expected {columns[0]}, as the points have")
     # Zeros are coordinates of every metric. Devices, paths and memory are those of the workers.
@@ -99,7 +98,8 @@ def searched(engine: Engine, points: Sequence[Chunk], queries: Sequence[Chunk], 
         while len(parts) > 1:  # in pairs: as many merges run beside each other as there can
             parts = [engine.task(_merged, *parts[i:i + 2]) if i + 1 < len(parts) else parts[i]
                      for i in range(0, len(parts), 2)]
-        pair = engine.pair(_whole, parts[0] if parts else None, asked.rows, asked.first, want.include_self, how, want.f64)
+        pair = engine.pair(_whole, parts[0] if parts else None, asked.rows, asked.first, of_others, want.include_self, how,
+                           want.f64)
         found.append(Found(asked.size, *pair))
     return found
 
@@ -117,8 +117,8 @@ def _merged(a: shards.Partial, b: shards.Partial) -> shards.Partial:
     return shards.merge(a, b) if len(a.indices) else a
 
 
-def _whole(partial: shards.Partial | None, queries: Any, first_query: int, include_self: bool | None, how: dict[str, Any],
-           f64: bool) -> tuple[Any, Any]:
+def _whole(partial: shards.Partial | None, queries: Any, first_query: int, of_others: int, include_self: bool | None,
+           how: dict[str, Any], f64: bool) -> tuple[Any, Any]:
     metric = {name: value for name, value in how.items() if name not in OF_TASKS}
     parts: list[tuple[Any, Any]] = []
     if include_self:
@@ -126,6 +126,9 @@ def _whole(partial: shards.Partial | None, queries: Any, first_query: int, inclu
         indices = np.empty((0, 1), np.int64) if own is None else np.asarray(own.indices)
         distances = np.empty((0, 1), np.float64 if f64 else np.float32) if own is None else np.asarray(own.distances)
         parts.append((distances, np.where(indices >= 0, indices + first_query, indices)))
+    if partial is None and of_others:  # there are no points
+        none = _search(queries[:0], queries, of_others, f64=f64, **how)
+        parts.append((np.asarray(none.distances), np.asarray(none.indices)))
     if partial is not None:
         if len(partial.indices):
             parts.append(tuple(shards.finish(partial, f64=f64, **metric)))

@@ -1,6 +1,7 @@
 """topk: the largest or smallest values along a dimension."""
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
@@ -11,7 +12,8 @@ from ._arguments import _flag, _integer, _out, _settings
 from ._arrays import array_interface, element_name, given
 from ._kinds import _NUMPY, Kind, kind_of
 from ._results import TopK
-from ._search import Out, _outputs
+from ._search import Out
+from ._tables import of_table
 
 
 def topk(values: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *,  # noqa: A002
@@ -25,7 +27,7 @@ def topk(values: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool 
         As in `search`. float16, bfloat16, float32 and float64 are read in place; integers are compared as float32 or
         float64 that hold the same values.
     k : int
-        From 1 to the size of ``dim``.
+        From 0 to the size of ``dim``.
     dim : int
         The dimension along which to select.
     largest : bool
@@ -57,29 +59,32 @@ def topk(values: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool 
     kind = kind_of(values)
     array = values if type(values) is np.ndarray else _array_of(kind, values)
     dims, k, dim = len(array.shape), _integer(k, "k"), _integer(dim, "dim")
+    if "complex" in element_name(array):
+        raise TypeError(f"values: complex numbers have no order ({element_name(array)})")
     if dims == 0 or not -dims <= dim < dims:
         raise ValueError(f"dim is {dim}: the values have {dims} dimensions")
     size = int(array.shape[dim])
-    if not 1 <= k <= size:
-        raise ValueError(f"k is {k}: expected 1 to {size}, the size of dimension {dim}")
+    if not 0 <= k <= size:
+        raise ValueError(f"k is {k}: expected 0 to {size}, the size of dimension {dim}")
     stream = kind.stream(array) if stream is None else stream
     if (dims != 2 or dim % 2 != 1) and not hasattr(array, "reshape"):
         raise TypeError(f"values: {type(array).__name__} has no reshape(); expected 2 dimensions, the last to select along")
     last = array if dim % dims == dims - 1 else _move_axis(array, dim, dims - 1)
-    matrix, read = given(last if dims == 2 else last.reshape((-1, size)), "values", stream)
+    rows = math.prod(map(int, last.shape[:-1]))
+    matrix, read = given(last if dims == 2 else last.reshape((rows, size)), "values", stream)
     name = element_name(matrix)
     if name not in _SELECTED:
-        matrix = _floats(matrix, name)
+        matrix = matrix.astype("float32") if hasattr(matrix, "astype") else matrix.float()
         name, read = element_name(matrix), array_interface(matrix, "values", stream)
     shape = (*last.shape[:-1], k)
     of_type = matrix is array or name == element_name(array)
     places = None if out is None else _topk_out(kind, array, out, _moved(shape, dims - 1, dim))
     in_place = places is not None and of_type and last is array and all(map(_contiguous, places))
     if places is not None and in_place:
-        parts = [part if dims == 2 else part.reshape((-1, k)) for part in places]
+        parts = [part if dims == 2 else part.reshape((rows, k)) for part in places]
     else:
-        parts = list(_outputs(kind, array, int(matrix.shape[0]), k, name, None))
-    if matrix.shape[0]:
+        parts = [kind.empty(array, rows, k, dtype) for dtype in (name, "int64")]
+    if rows and k:
         _core.select(read, k, _flag(largest, "largest"), _flag(sorted, "sorted"),
                      _settings(False, device, 0, threads, "", "", stream, None, selector),
                      parts[1], parts[0])
@@ -103,6 +108,7 @@ def _array_of(kind: Kind, values: Any) -> Any:
     """Itself, or in numpy's kind what has no methods of an array: lists, tables."""
     if isinstance(values, np.ndarray) or kind is not _NUMPY:
         return values
+    values = of_table(values, "values")
     of_its_own = hasattr(values, "__dlpack__") or not hasattr(values, "__array__")
     return values if of_its_own and hasattr(values, "shape") and hasattr(values, "dtype") else np.asarray(values)
 
@@ -125,13 +131,6 @@ def _contiguous(array: Any) -> bool:
 
 
 _SELECTED = ("float16", "bfloat16", "float32", "float64")
-
-
-def _floats(values: Any, name: str) -> Any:
-    """Of a type that the library selects from: values of another, `name`."""
-    if "complex" in name:
-        raise TypeError(f"values: complex numbers have no order ({name})")
-    return values.astype("float32") if hasattr(values, "astype") else values.float()
 
 
 def _move_axis(array: Any, source: int, target: int) -> Any:

@@ -181,7 +181,7 @@ def _rows(array: Any, name: str) -> Any:
 
 
 def _searched(points: Any, queries: Any, want: Wanted) -> Neighbors:
-    look_at(points.shape[0], (points.shape[1], queries.shape[1]), (points.dtype, queries.dtype), want)
+    look_at((points.shape[1], queries.shape[1]), (points.dtype, queries.dtype), want)
     types = np.float64 if want.f64 else np.float32, np.int64
     found = [[da.from_delayed(part, (each.size, want.k), dtype=dtype, meta=np.empty((0, 0), dtype))
               for part, dtype in zip((each.distances, each.indices), types)]

@@ -213,6 +213,6 @@ def _unit(folder: str, unit: tuple[int, int], how: dict[str, Any]) -> bool:
 
 
 def _searched(points: _Chunks, queries: _Chunks, want: Wanted, options: dict[str, Any] | None) -> Neighbors:
-    look_at(points.rows, (points.columns, queries.columns), (points.type, queries.type), want)
+    look_at((points.columns, queries.columns), (points.type, queries.type), want)
     found = searched(_Ray(options), points.chunks, queries.chunks, want)
     return Neighbors([each.distances for each in found], [each.indices for each in found])

@@ -114,7 +114,7 @@ def test_nan_comes_last() -> None:
     np.testing.assert_array_equal(found.indices, [2, 3, 0, 1])
 
 
-@pytest.mark.parametrize("values, k, how", [(np.zeros(3), 0, {}), (np.zeros(3), 4, {}), (np.zeros((3, 0)), 1, {}), (np.zeros(3), 1, {"dim": 1}),
+@pytest.mark.parametrize("values, k, how", [(np.zeros(3), -1, {}), (np.zeros(3), 4, {}), (np.zeros((3, 0)), 1, {}), (np.zeros(3), 1, {"dim": 1}),
                                             (np.float32(3), 1, {}), (np.zeros(3), 1, {"selector": "oracle"})])
 def test_errors(values: Any, k: int, how: dict[str, Any]) -> None:
     with pytest.raises(ValueError):
