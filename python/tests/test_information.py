@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -74,7 +75,34 @@ def test_arrays_and_ties() -> None:
     assert information.mutual_information(torch.from_numpy(x), torch.from_numpy(x // 2)) == want
     assert want.value == pytest.approx(math.log(2), abs=0.02) and float(want) == want.value
     mixed = np.concatenate([RNG.normal(size=90), np.zeros(10)])
-    assert information.entropy(mixed, 3).left_out == 10
+    with pytest.warns(information.EqualSamplesWarning, match="^10 of 100 samples are equal to others.* of the other 90") as told:
+        assert information.entropy(mixed, 3).left_out == 10
+    assert told[0].filename == __file__
+    with pytest.warns(information.EqualSamplesWarning, match="^10 of 100 samples"):
+        information.kl_divergence(mixed, RNG.normal(size=100))
+
+
+def test_rounded_samples_are_said() -> None:
+    x = RNG.normal(size=2000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert information.entropy(x).left_out == 0
+        information.mutual_information(x.round(1), x.round(1))  # takes them for a discrete variable's
+    with pytest.warns(information.EqualSamplesWarning) as told:
+        found = information.entropy(x.round(1))
+    assert found.left_out > 1900 and str(told[0].message).startswith(f"{found.left_out} of 2000 samples")
+
+
+def test_columns_by_themselves() -> None:
+    x = RNG.normal(size=(500, 4))
+    y = x[:, 1] + 0.1 * RNG.normal(size=500)
+    each = information.mutual_information_of_columns(x, y, 4)
+    assert each == [information.mutual_information(x[:, i], y, 4) for i in range(4)]
+    assert max(range(4), key=lambda i: each[i].value) == 1
+    assert abs(information.mutual_information(x, y, 4).value - each[1].value) > 0.1  # the joint one is another number
+    neighbors = pytest.importorskip("sklearn.feature_selection._mutual_info")
+    for found, column in zip(each, x.T):
+        assert max(found.value, 0) == pytest.approx(neighbors._compute_mi_cc(column, y, 4), abs=1e-9)
 
 
 def test_errors() -> None:
