@@ -14,10 +14,10 @@ import matplotlib.pyplot as plt
 import scanpy
 import umap
 
-import kith
-from kith.sklearn import KNeighborsTransformer
+import kith.scanpy
+import kith.umap
 
-warnings.filterwarnings("ignore", category=UserWarning, module="umap")  # new cells cannot be placed by given neighbours
+warnings.filterwarnings("ignore", category=UserWarning, module="umap")  # that a seed means one thread
 n_neighbors = 15
 cells = scanpy.datasets.pbmc68k_reduced()
 x = cells.obsm["X_pca"]
@@ -35,7 +35,7 @@ def timed(call):
 
 
 # %%
-# scanpy takes a transformer in scikit-learn's manner. Its ``n_neighbors`` counts the cell itself, the transformer's does not.
+# scanpy takes a transformer in scikit-learn's manner, and the number of neighbours from that: the cell itself is one of them.
 def by_scanpy(transformer):
     scanpy.pp.neighbors(cells, n_neighbors=n_neighbors, transformer=transformer)
     return cells.obsp["distances"].copy()
@@ -48,10 +48,10 @@ def drawn_by_scanpy():
 
 own, own_seconds = timed(lambda: by_scanpy(None))
 own_picture = drawn_by_scanpy()
-exact, exact_seconds = timed(lambda: by_scanpy(KNeighborsTransformer(n_neighbors=n_neighbors - 1)))
+exact, exact_seconds = timed(lambda: by_scanpy(kith.scanpy.transformer(n_neighbors)))
 exact_picture = drawn_by_scanpy()
 panels = [("scanpy", own_picture, f"neighbours and weights {own_seconds:.3f} s"),
-          ("scanpy with kith.sklearn.KNeighborsTransformer", exact_picture, f"neighbours and weights {exact_seconds:.3f} s")]
+          ("scanpy with kith.scanpy.transformer", exact_picture, f"neighbours and weights {exact_seconds:.3f} s")]
 kept = own.multiply(exact > 0).nnz / exact.count_nonzero()
 print(f"scanpy: {100 * kept:.1f} % of the neighbours that kith finds are among its own")
 
@@ -59,21 +59,17 @@ print(f"scanpy: {100 * kept:.1f} % of the neighbours that kith finds are among i
 # %%
 # UMAP takes neighbours that are there, of which each cell is its own first one.
 def by_umap(precomputed):
-    knn = (None, None, None)
-    if precomputed:
-        found = kith.graph(x, n_neighbors, metric="euclidean", include_self=True)
-        knn = (found.indices, found.distances)
+    knn = kith.umap.precomputed_knn(x, n_neighbors) if precomputed else (None, None, None)
     return umap.UMAP(n_neighbors=n_neighbors, precomputed_knn=knn, random_state=0, n_jobs=1).fit_transform(x)
 
 
-for title, precomputed in (("umap.UMAP", False), ("umap.UMAP with kith.graph", True)):
+for title, precomputed in (("umap.UMAP", False), ("umap.UMAP with kith.umap.precomputed_knn", True)):
     picture, seconds = timed(lambda: by_umap(precomputed))
     panels.append((title, picture, f"in all {seconds:.2f} s"))
 
 # %%
 # The neighbours are the same, as for so few cells both search exactly, too. The pictures of a row differ as those of two
-# runs do: scanpy weighs edges for 14 neighbours where a transformer finds them and for 15 where it does so itself, and UMAP's
-# layout magnifies the last digits of the distances.
+# runs do: the layout magnifies the last digits of the distances.
 types = cells.obs["bulk_labels"].cat
 figure, axes = plt.subplots(2, 2, figsize=(9, 8), layout="constrained")
 for axis, (title, picture, note) in zip(axes.flat, panels):

@@ -8,7 +8,7 @@
 `search_batches` answers many small searches at once, `distances` gives the whole matrix, `match` what belongs together in two sets, `recommend` what users with
 much the same preferences have, `retrieve` images by their patches, `topk` selects, `verify` says whether given neighbours are the true ones.
 `kith.information` estimates entropy and mutual information; `kith.sklearn`, `kith.torch` and `kith.compat` have the interfaces
-of other libraries; `kith.groundtruth`, `kith.shards`, `kith.dask` and `kith.ray` cut what is larger than one run. Each of
+of other libraries, `kith.scanpy`, `kith.umap` and `kith.opentsne` what these take; `kith.groundtruth`, `kith.shards`, `kith.dask` and `kith.ray` cut what is larger than one run. Each of
 these is imported at its first use.
 """
 from __future__ import annotations
@@ -34,14 +34,14 @@ from ._topk import topk
 from ._verify import Verification, verify
 
 if TYPE_CHECKING:
-    from . import compat, dask, groundtruth, information, ray, shards, sklearn, torch
+    from . import compat, dask, groundtruth, information, opentsne, ray, scanpy, shards, sklearn, torch, umap
 
 __all__ = ["Cancelled", "DeviceError", "Index", "Matches", "MissingValuesWarning", "Neighbors", "RadiusBlock", "RadiusCounts", "RadiusNeighbors",
            "Recommendations", "Report", "Retrieved", "TopK", "Verification", "__version__", "distances", "graph", "image_features",
            "info", "inverse_covariance", "match", "radius", "radius_blocks", "radius_counts", "radius_csr", "radius_graph",
            "recommend", "retrieve", "search", "search_batches", "topk", "variances", "verify"]
 
-_MODULES = ("compat", "dask", "groundtruth", "information", "ray", "shards", "sklearn", "torch")
+_MODULES = ("compat", "dask", "groundtruth", "information", "opentsne", "ray", "scanpy", "shards", "sklearn", "torch", "umap")
 
 
 def __getattr__(name: str) -> _Any:

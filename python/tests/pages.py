@@ -17,7 +17,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # Modules of these names are installed for a block or it is left out; names that blocks use without importing them.
-OPTIONAL = ("cv2", "dask", "ray", "scipy", "skimage", "sklearn", "torch")
+INSTALLED_AS = {"opentsne": "openTSNE"}
+OPTIONAL = ("cv2", "dask", "hdbscan", "openTSNE", "opentsne", "ray", "scanpy", "scipy", "skimage", "sklearn", "torch", "umap")
 KNOWN_AS = {"sc": "scanpy", "umap": "umap", "scipy": "scipy.sparse", "sklearn": "sklearn.cluster", "torch": "torch"}
 
 
@@ -48,7 +49,7 @@ def arrays() -> dict[str, Any]:
     return {"np": np, "numpy": np, "points": points, "queries": queries, "scores": rng.random((4, 200)),
             "batches": [[0, 100, 0, 10], [100, 200, 10, 10]], "left": points[:50], "right": points[25:75],
             "ratings": rng.integers(0, 6, (200, 60)).astype(np.float32),
-            "images": rng.integers(0, 256, (3, 48, 64, 3), dtype=np.uint8),
+            "images": rng.integers(0, 256, (3, 48, 64, 3), dtype=np.uint8), "features": rng.normal(size=(400, 3)),
             "x": z + rng.normal(size=400), "y": z + rng.normal(size=400), "z": z, "source": z, "target": np.roll(z, 1)}
 
 
@@ -87,15 +88,14 @@ def surroundings(block: Block) -> dict[str, Any]:
             names[name] = sys.modules[module.partition(".")[0]]
     for module in OPTIONAL:
         if re.search(rf"\b(import|from)\b.*\b{module}\b|kith\.{module}\b", code):
-            importlib.import_module(module)
+            importlib.import_module(INSTALLED_AS.get(module, module))
     if "kith.groundtruth.init" not in code:
         files(names)
     if "sc." in code:
         import scanpy
-        from kith.sklearn import KNeighborsTransformer
-        names.update(cells=scanpy.datasets.pbmc68k_reduced(), x=names["points"], KNeighborsTransformer=KNeighborsTransformer)
-        import kith
-        names["kith"] = kith
+        names.update(cells=scanpy.datasets.pbmc68k_reduced())
+    if re.search(r"\b(umap|openTSNE|hdbscan)\b", code):
+        names.update(x=names["points"], new=names["queries"])
     if "torch." in code:
         names.update(tensors(names))
     if "kith.dask" in code:

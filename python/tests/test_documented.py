@@ -10,9 +10,10 @@ import pytest
 
 MODULES = ["kith", "kith._batches", "kith._distances", "kith._index", "kith._match", "kith._radius", "kith._radius_blocks", "kith._radius_shards", "kith._recommend", "kith._retrieval", "kith._search", "kith._topk", "kith._verify",
            "kith.compat.cuvs", "kith.compat.faiss",
-           "kith.dask", "kith.groundtruth", "kith.information", "kith.shards", "kith.sklearn", "kith.torch"]
-PUBLIC = ["kith", "kith.compat.cuvs", "kith.compat.faiss", "kith.dask", "kith.groundtruth", "kith.information", "kith.ray", "kith.shards",
-          "kith.sklearn", "kith.torch"]
+           "kith.dask", "kith.groundtruth", "kith.information", "kith.opentsne", "kith.scanpy", "kith.shards", "kith.sklearn",
+           "kith.torch", "kith.umap"]
+PUBLIC = ["kith", "kith.compat.cuvs", "kith.compat.faiss", "kith.dask", "kith.groundtruth", "kith.information",
+          "kith.opentsne", "kith.ray", "kith.scanpy", "kith.shards", "kith.sklearn", "kith.torch", "kith.umap"]
 
 
 def module_of(name: str) -> Any:

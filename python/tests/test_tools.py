@@ -1,6 +1,8 @@
-"""kith in the tools that people use: scanpy and UMAP, beside what they do by default, on data that they bring."""
+"""kith in the tools that people use: scanpy, UMAP, openTSNE, HDBSCAN, beside what they do by themselves."""
 from __future__ import annotations
 
+import pickle
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,33 +11,127 @@ import pytest
 import kith
 
 
-def overlap(ours: Any, theirs: Any) -> float:
-    """Share of the entries of one sparse matrix that the other has."""
-    a, b = (matrix.tocsr(copy=True) for matrix in (ours, theirs))
-    for matrix in (a, b):
-        matrix.eliminate_zeros()  # the diagonal, which one of them has
-        matrix.data[:] = 1
-    return float(a.multiply(b).nnz / max(a.nnz, b.nnz))
+def digits() -> Any:
+    from sklearn.datasets import load_digits
+    return load_digits().data.astype(np.float32)
 
 
-def test_scanpy() -> None:
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
+@pytest.mark.parametrize("k", [15, 5])
+def test_scanpy(k: int, metric: str) -> None:
+    """The same edges and weights, but for scanpy's float32."""
     scanpy = pytest.importorskip("scanpy")
+    import kith.scanpy
+    cells = scanpy.datasets.pbmc68k_reduced()
+    scanpy.pp.neighbors(cells, n_neighbors=k, metric=metric, key_added="theirs")
+    scanpy.pp.neighbors(cells, metric=metric, transformer=kith.scanpy.transformer(k, metric), key_added="ours")
+    assert cells.uns["ours"]["params"]["n_neighbors"] == k
+    for what, error in (("connectivities", 1e-4), ("distances", 1e-5)):
+        ours, theirs = (cells.obsp[f"{key}_{what}"].tocsr().sorted_indices() for key in ("ours", "theirs"))
+        assert ours.nnz == theirs.nnz and (ours.indptr == theirs.indptr).all() and (ours.indices == theirs.indices).all()
+        np.testing.assert_allclose(ours.data, theirs.data, error, error)
+
+
+def test_scanpys_number_is_the_transformers() -> None:
+    """scikit-learn's class, too: scanpy takes n_neighbors from the instance and counts the cell itself."""
+    scanpy = pytest.importorskip("scanpy")
+    import kith.scanpy
     from kith.sklearn import KNeighborsTransformer
     cells = scanpy.datasets.pbmc68k_reduced()
-    scanpy.pp.neighbors(cells, n_neighbors=15, key_added="default")
-    scanpy.pp.neighbors(cells, n_neighbors=15, key_added="exact",
-                        transformer=KNeighborsTransformer(n_neighbors=14))  # scanpy's 15 count the cell itself
-    ours, theirs = (cells.obsp[f"{key}_distances"] for key in ("exact", "default"))
-    assert ours.shape == theirs.shape and overlap(ours, theirs) == 1
-    # scanpy weighs the edges for the transformer's 14 neighbours, without it for 15.
-    assert overlap(cells.obsp["exact_connectivities"], cells.obsp["default_connectivities"]) > 0.9
+    scanpy.pp.neighbors(cells, n_neighbors=15, key_added="theirs")
+    scanpy.pp.neighbors(cells, transformer=KNeighborsTransformer(n_neighbors=15), key_added="ours")
+    ours, theirs = (cells.obsp[f"{key}_connectivities"] for key in ("ours", "theirs"))
+    assert ours.nnz == theirs.nnz and abs(ours - theirs).max() < 1e-5
+    with pytest.raises(ValueError, match="^n_neighbors is 1"):
+        kith.scanpy.transformer(1)
 
 
-def test_umap() -> None:
+def test_umap_fits() -> None:
     umap = pytest.importorskip("umap")
-    from sklearn.datasets import load_digits
     from sklearn.manifold import trustworthiness
-    x = load_digits().data.astype(np.float32)
+    x = digits()
     knn = kith.graph(x, 15, metric="euclidean", include_self=True)
     picture = umap.UMAP(n_neighbors=15, precomputed_knn=(knn.indices, knn.distances), random_state=0).fit_transform(x)
     assert picture.shape == (len(x), 2) and trustworthiness(x, picture, n_neighbors=15) > 0.95
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_umap_transforms(metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    umap = pytest.importorskip("umap")
+    import kith.umap
+    x = digits()
+    rest, fitted = x[:200], x[200:]
+    knn = kith.umap.precomputed_knn(fitted, 15, metric=metric)
+    exact = kith.graph(fitted, 15, metric=metric, include_self=True)
+    assert (knn.indices == exact.indices).all() and (knn.distances == exact.distances).all()
+    asked: list[Any] = []
+    query = kith.umap.SearchIndex.query
+
+    def noted(self: Any, *how: Any, **named: Any) -> Any:
+        asked.append(query(self, *how, **named))
+        return asked[-1]
+
+    monkeypatch.setattr(kith.umap.SearchIndex, "query", noted)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "precomputed_knn")  # that it is no NNDescent
+        model = umap.UMAP(n_neighbors=15, metric=metric, precomputed_knn=knn, random_state=0, n_jobs=1).fit(fitted)
+    picture = model.transform(rest)
+    expected = kith.search(fitted, rest, 15, metric=metric)
+    assert (asked[0][0] == expected.indices).all() and (asked[0][1] == expected.distances).all()
+    # New points lie beside the embedded neighbours that they have.
+    beside = model.embedding_[expected.indices].mean(axis=1)
+    spread = np.linalg.norm(model.embedding_ - model.embedding_.mean(axis=0), axis=1).mean()
+    assert np.median(np.linalg.norm(picture - beside, axis=1)) < spread / 4
+    again = pickle.loads(pickle.dumps(model))
+    assert np.isfinite(again.transform(rest)).all()
+
+
+def test_umaps_index() -> None:
+    pytest.importorskip("pynndescent")
+    import kith.umap
+    x = digits()
+    index = kith.umap.SearchIndex(x[:500], 10, "cosine", threads=1)
+    index.prepare()
+    index.update(x[500:600], xs_updated=x[700:702], updated_indices=[3, 5])
+    now = x[:600].copy()
+    now[[3, 5]] = x[700:702]
+    exact = kith.graph(now, 10, metric="cosine", include_self=True)
+    assert all((a == b).all() for a, b in zip(index.neighbor_graph, (exact.indices, exact.distances)))
+    found = pickle.loads(pickle.dumps(index)).query(x[800:], 4)
+    exact = kith.search(now, x[800:], 4, metric="cosine")
+    assert (found[0] == exact.indices).all() and found[0].dtype == np.int32 and (found[1] == exact.distances).all()
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_opentsne(metric: str) -> None:
+    tsne = pytest.importorskip("openTSNE")
+    import kith.opentsne
+    x = digits() + np.random.default_rng(0).random((1797, 64))  # without ties
+    rest, fitted = x[:100], x[100:]
+    ours = tsne.affinity.PerplexityBasedNN(knn_index=kith.opentsne.KNNIndex(fitted, 90, metric), perplexity=30)
+    theirs = tsne.affinity.PerplexityBasedNN(fitted, perplexity=30, metric=metric, method="exact")
+    for a, b in ((ours.P, theirs.P), (ours.to_new(rest), theirs.to_new(rest))):
+        assert a.shape == b.shape and a.nnz == b.nnz and abs(a - b).max() < 1e-7
+    embedding = tsne.TSNE(n_iter=20, early_exaggeration_iter=20, random_state=0).fit(affinities=ours, initialization=fitted[:, 20:22].copy())
+    assert embedding.transform(rest).shape == (100, 2)
+
+
+def test_hdbscan() -> None:
+    """Of a sparse graph that holds the tree of the mutual distances: the clusters of all distances."""
+    hdbscan = pytest.importorskip("hdbscan")
+    from sklearn.cluster import HDBSCAN
+    from sklearn.datasets import make_blobs
+    from sklearn.metrics import adjusted_rand_score
+
+    from kith.sklearn import kneighbors_graph
+    x = make_blobs(900, 5, centers=6, cluster_std=1.0, random_state=0)[0]
+    graph = kneighbors_graph(x, 300, mode="distance")
+    graph = graph.maximum(graph.T)
+    theirs = hdbscan.HDBSCAN(min_cluster_size=20, min_samples=10).fit(x).labels_
+    assert theirs.max() > 2
+    ours = hdbscan.HDBSCAN(min_cluster_size=20, min_samples=10, metric="precomputed").fit(graph).labels_
+    assert adjusted_rand_score(theirs, ours) == 1 and ((ours < 0) == (theirs < 0)).all()  # but for the clusters' numbers
+    theirs = HDBSCAN(min_cluster_size=20, min_samples=10, copy=True).fit(x).labels_
+    # scikit-learn's counts the point itself where it finds the distances, and not in a graph that leaves it out.
+    ours = HDBSCAN(min_cluster_size=20, min_samples=9, metric="precomputed", copy=True).fit(graph).labels_
+    assert adjusted_rand_score(theirs, ours) == 1

@@ -1,0 +1,133 @@
+"""UMAP on exact neighbours, of what is fitted and of what is transformed later.
+
+>>> import numpy, kith.umap
+>>> x = numpy.random.default_rng(0).random((100, 8), numpy.float32)
+>>> indices, distances, index = kith.umap.precomputed_knn(x, 15)
+>>> index.query(x[:2] + 0.01, 3)[0].shape
+(2, 3)
+"""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from pynndescent import NNDescent
+
+from ._arrays import readable
+from ._index import Index
+from ._kinds import on_host
+
+__all__ = ["PrecomputedKNN", "SearchIndex", "precomputed_knn"]
+
+
+class PrecomputedKNN(NamedTuple):
+    """What ``umap.UMAP(precomputed_knn=...)`` takes."""
+
+    indices: np.ndarray[Any, Any]  #: (n, k) int32; each row begins with its own
+    distances: np.ndarray[Any, Any]  #: (n, k) float32
+    index: SearchIndex  #: what answers ``transform``
+
+
+class SearchIndex(NNDescent):
+    """The points that a UMAP is fitted to, for its ``transform`` and ``update``: what these ask of pynndescent's NNDescent, whose
+    class UMAP insists on, by exact search.
+
+    Parameters
+    ----------
+    points, n_neighbors, metric, **how
+        As in `precomputed_knn`.
+
+    Attributes
+    ----------
+    neighbor_graph : (indices, distances)
+        Of the points among themselves, each with itself first.
+    """
+
+    def __init__(self, points: Any, n_neighbors: int = 15, metric: str = "euclidean", **how: Any) -> None:
+        self._raw_data = on_host(readable(points, "points"))
+        self.n_neighbors, self.metric = n_neighbors, metric
+        self._how = how
+        self._angular_trees = False  # UMAP asks, to choose an epsilon that nothing depends on here
+        self._index: Index | None = None
+        self._graph: tuple[Any, Any] | None = None
+
+    def _prepared(self) -> Index:
+        if self._index is None:
+            self._index = Index(self._raw_data, metric=self.metric, **self._how)
+        return self._index
+
+    def query(self, query_data: Any, k: int = 10, epsilon: float = 0.1) -> tuple[Any, Any]:
+        """The k nearest points of each row: (indices, distances). ``epsilon`` means nothing."""
+        found = self._prepared().search(query_data, k)
+        return _int32(found.indices), on_host(found.distances)
+
+    @property
+    def neighbor_graph(self) -> tuple[Any, Any]:
+        """(indices, distances) of the points among themselves."""
+        if self._graph is None:
+            found = self._prepared().graph(self.n_neighbors, include_self=True)
+            self._graph = _int32(found.indices), on_host(found.distances)
+        return self._graph[0].copy(), self._graph[1].copy()
+
+    def prepare(self, compile_search: bool = False) -> None:
+        """Makes the index now."""
+        self._prepared()
+
+    def update(self, xs_fresh: Any = None, xs_updated: Any = None, updated_indices: Any = None) -> None:
+        """Adds rows, and puts others in the place of rows that there are."""
+        points = self._raw_data
+        if xs_updated is not None:
+            points = points.copy()
+            points[np.asarray(updated_indices)] = xs_updated
+        if xs_fresh is not None:
+            points = np.concatenate([points, np.asarray(xs_fresh, points.dtype)])
+        self._raw_data, self._index, self._graph = points, None, None
+
+    def compress_index(self) -> None:
+        """Nothing: there is nothing to leave out."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_index": None}  # made again when it is needed
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
+def _int32(indices: Any) -> Any:
+    return on_host(indices).astype(np.int32, copy=False)
+
+
+def precomputed_knn(points: Any, n_neighbors: int = 15, *, metric: str = "euclidean", **how: Any) -> PrecomputedKNN:
+    """The neighbours of all points and what finds those of new ones, for ``umap.UMAP(n_neighbors=..., precomputed_knn=...)``.
+
+    Parameters
+    ----------
+    points : array of shape (n, d)
+        What UMAP is to be fitted to; n below 2^31. It looks at float32.
+    n_neighbors : int
+        UMAP's; each point is its own first.
+    metric : str
+        UMAP's, where `kith.search` has it of the same name.
+    **how
+        Named arguments of `kith.Index`: the metric's, device, threads, memory.
+
+    Returns
+    -------
+    PrecomputedKNN
+        ``(indices, distances, index)``.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, DeviceError, Cancelled
+        Naming the argument.
+
+    Examples
+    --------
+    >>> import numpy, kith.umap
+    >>> kith.umap.precomputed_knn(numpy.array([[0.0], [1.0], [3.0]]), 2).indices
+    array([[0, 1],
+           [1, 0],
+           [2, 1]], dtype=int32)
+    """
+    index = SearchIndex(points, n_neighbors, metric, **how)
+    return PrecomputedKNN(*index.neighbor_graph, index)
