@@ -9,6 +9,7 @@
 
 #include "io/errors.h"
 #include "io/input.h"
+#include "io/table_options.h"
 
 namespace kith::io {
 namespace {
@@ -95,10 +96,9 @@ Location parse_target(const std::string& path) {
 }
 
 const Format& format_of(const std::string& file, const std::string& name) {
-    const std::string plain = is_gzip_name(name) ? name.substr(0, name.size() - 3) : name;
     std::string names;
     for (const Format& format : formats()) {
-        if (plain == format.name) return format;
+        if (name == format.name) return format;
         names += names.empty() ? "" : " ";
         names += format.name;
     }
@@ -107,6 +107,21 @@ const Format& format_of(const std::string& file, const std::string& name) {
     if (is_standard_input(file)) bad_argument(fmt::format("{}: expected a format of {} (--format)", shown, names));
     if (const Format* format = format_by_suffix(file)) return *format;
     bad_argument(fmt::format("{}: expected a file name with a known suffix, or a format of {}", file, names));
+}
+
+const Format& format_to_read(Location& location, const std::string& name) {
+    const std::size_t colon = std::min(name.find(':'), name.size());
+    std::string plain = name.substr(0, colon);
+    location.gzipped = is_gzip_name(plain);
+    if (location.gzipped) plain.resize(plain.size() - 3);
+    const Format& format = format_of(location.file, plain);
+    if (colon == name.size()) return format;
+    if (!std::string_view(format.name).starts_with("csv")) {
+        bad_argument(fmt::format("{}: expected options of a table ({}) with text (csv, csv64, csvi64), got {}",
+                                 name_in_messages(location.file), name.substr(colon + 1), format.name));
+    }
+    location.table = parse_table_options(name.substr(colon));
+    return format;
 }
 
 }  // namespace kith::io
