@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "command.h"
-#include "files.h"
+#include "inputs.h"
 #include "interrupt.h"
 #include "json.h"
 #include "kith/estimators.h"
@@ -17,13 +17,14 @@
 #include "options.h"
 #include "print.h"
 #include "progress.h"
+#include "say.h"
 
 namespace kith::cli {
 namespace {
 
 struct Args {
     std::string x, y, z;
-    std::string format;
+    InputArgs input;
     std::int64_t k = 3;
     std::string form;
     std::int64_t source_lags = 1, target_lags = 1;
@@ -48,9 +49,11 @@ int execute(Args args, const char* what, const Estimator& estimator) {
     set_execution(args.execution, options);
     args.bootstrap.seed = static_cast<std::uint64_t>(args.seed);
     Samples samples;
-    samples.x = load_points(args.x, args.format);
-    if (!args.y.empty()) samples.y = load_points(args.y, args.format);
-    if (!args.z.empty()) samples.z = load_points(args.z, args.format);
+    Inputs inputs(args.input, options.memory);
+    samples.x = inputs.points(args.x);
+    if (!args.y.empty()) samples.y = inputs.points(args.y);
+    if (!args.z.empty()) samples.z = inputs.points(args.z);
+    options.memory = inputs.memory_left();
     Estimate found;
     {
         ProgressBar bar(!args.output.quiet);
@@ -63,6 +66,7 @@ int execute(Args args, const char* what, const Estimator& estimator) {
         object["value"] = found.value;
         if (args.bootstrap.repeats > 0) object["error"] = found.error;
         object["samples"] = found.samples;
+        object["inputs"] = inputs.json();
         object["left_out"] = found.left_out;
         object["seconds"] = total.seconds();
         print_json(object);
@@ -73,6 +77,7 @@ int execute(Args args, const char* what, const Estimator& estimator) {
                counted(found.samples, "sample", "samples"),
                found.left_out == 0 ? "" : fmt::format(", {} equal ones left out", grouped(found.left_out)));
     std::fflush(stdout);
+    if (!args.output.quiet) say_text(inputs.text());
     return exit_ok;
 }
 
@@ -93,9 +98,7 @@ CLI::App& add(CLI::App& parent, CommandRun& run, const std::shared_ptr<Args>& ar
               const char* x, const Estimator& estimator) {
     CLI::App* command = parent.add_subcommand(name, title);
     command->add_option(x, args->x, "The samples, one a row")->type_name("FILE")->required()->group("Input");
-    command->add_option("--format", args->format, "Format of the files, where their names do not say")
-        ->type_name("NAME")
-        ->group("Input");
+    add_input(*command, args->input, "the files, where their names do not say");
     add_count(*command, "-k", args->k, "The neighbour whose distance is taken (3)", 1)->type_name("K");
     CLI::Option* const bootstrap =
         add_count(*command, "--bootstrap", args->bootstrap.repeats,

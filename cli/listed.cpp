@@ -14,11 +14,16 @@ namespace kith::cli {
 namespace {
 
 // Result files: a bare HDF5 name is ann-benchmarks', and a .bin may be big-ann's.
-Matrix load_result(const std::string& path, const char* hdf5_name, const char* truth_name) {
-    if (is_hdf5(path)) return load_matrix(path + "/" + hdf5_name, "");
+MatrixReader open_result(const std::string& path, const char* hdf5_name, const char* truth_name) {
+    const auto open = [](const std::string& file, const char* format) {
+        ReadOptions options = reading(format);
+        options.whole = true;
+        return MatrixReader(file, options);
+    };
+    if (is_hdf5(path)) return open(path + "/" + hdf5_name, "");
     const bool truth = path.ends_with(".truth") || path.ends_with(".gt") ||
                        ((path.ends_with(".bin") || path.ends_with(".ibin")) && is_big_ann_truth(path));
-    return truth ? load_matrix(path + "/" + truth_name, "truth") : load_matrix(path, "");
+    return truth ? open(path + "/" + truth_name, "truth") : open(path, "");
 }
 
 // Whether each row begins with its own point (or, where it has no neighbours, with none).
@@ -55,9 +60,10 @@ std::optional<Metric> ResultFile::metric(bool& by_kith) const {
 Listed load_listed(const std::string& ids_file, const std::string& distances_file, std::int64_t queries, std::int64_t k,
                    bool graph) {
     Listed listed;
-    const Matrix ids = load_result(ids_file, "neighbors", "ids");
-    listed.rows = ids.info.rows;
-    listed.stride = ids.info.cols;
+    // Shapes are compared before anything is read.
+    MatrixReader ids_reader = open_result(ids_file, "neighbors", "ids");
+    listed.rows = ids_reader.info().rows;
+    listed.stride = ids_reader.info().cols;
     listed.k = k > 0 ? k : listed.stride;
     if (listed.rows != queries) {
         throw Error(ErrorCode::invalid_argument,
@@ -68,7 +74,17 @@ Listed load_listed(const std::string& ids_file, const std::string& distances_fil
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("-k {}: {} has only {} ids in a row", listed.k, ids_file, listed.stride));
     }
-    listed.ids = to_ids(ids, ids_file);
+    std::optional<MatrixReader> distances_reader;
+    if (!distances_file.empty()) {
+        distances_reader.emplace(open_result(distances_file, "distances", "distances"));
+        const FileInfo& info = distances_reader->info();
+        if (info.rows != listed.rows || info.cols != listed.stride) {
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("the distances in {} are {} x {}, and the ids in {} are {} x {}", distances_file,
+                                    info.rows, info.cols, ids_file, listed.rows, listed.stride));
+        }
+    }
+    listed.ids = to_ids(read_matrix(ids_reader), ids_file);
     if (graph && begins_with_itself(listed)) {
         if (listed.k == 1) {
             throw Error(ErrorCode::invalid_argument,
@@ -77,15 +93,7 @@ Listed load_listed(const std::string& ids_file, const std::string& distances_fil
         listed.first = 1;
         --listed.k;
     }
-    if (!distances_file.empty()) {
-        const Matrix distances = load_result(distances_file, "distances", "distances");
-        if (distances.info.rows != listed.rows || distances.info.cols != listed.stride) {
-            throw Error(ErrorCode::invalid_argument,
-                        fmt::format("the distances in {} are {} x {}, and the ids in {} are {} x {}", distances_file,
-                                    distances.info.rows, distances.info.cols, ids_file, listed.rows, listed.stride));
-        }
-        listed.distances = to_doubles(distances);
-    }
+    if (distances_reader) listed.distances = to_doubles(read_matrix(*distances_reader));
     return listed;
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "budget.h"
 #include "files.h"
 #include "interrupt.h"
 #include "kith/error.h"
@@ -100,6 +101,7 @@ void add(Report& all, const Report& one) {
 
 RowSizes sizes_of(const StreamedJob& job) {
     RowSizes sizes{.memory = job.memory, .cols = job.base_info.cols, .k = job.k};
+    sizes.process = tool_bytes;
     sizes.points = job.base_info.type;
     sizes.queries = job.query_info.type;
     sizes.most_queries = job.query_info.rows;
@@ -132,6 +134,11 @@ Report with_rows(const StreamedJob& job, std::int64_t first_point, std::int64_t 
 
 }  // namespace
 
+void StreamedJob::add_to(Inputs& inputs, const StreamedReport& report) const {
+    inputs.add(base, base_info, report.nan_points);
+    if (!queries.empty()) inputs.add(queries, query_info, report.nan_queries);
+}
+
 RowCut cut_of(const StreamedJob& job) {
     RowSizes sizes = sizes_of(job);
     sizes.shards_held = 2;
@@ -157,10 +164,12 @@ bool needs_all_points(const Metric& metric) {
 }
 
 bool exceeds_memory(const StreamedJob& job) {
-    if (job.memory <= process_bytes) return false;
     const RowSizes sizes = sizes_of(job);
-    return held_bytes(sizes, job.base_info.rows, job.queries.empty() ? 0 : job.query_info.rows, job.query_info.rows) >
-           static_cast<double>(job.memory);
+    const std::int64_t queries = job.queries.empty() ? 0 : job.query_info.rows;
+    const double whole = whole_bytes(sizes, job.base_info.rows, queries, job.query_info.rows);
+    // Of less than the tool takes itself, what little is held is as if it took nothing.
+    const std::int64_t memory = job.memory > tool_bytes ? job.memory : tool_bytes + std::min(job.memory, least_bytes);
+    return whole > static_cast<double>(memory);
 }
 
 Plan plan_of_part(const StreamedJob& job) {
@@ -199,9 +208,13 @@ StreamedReport each_part(const StreamedJob& job, const RowCut& cut, Options opti
             stop_if_interrupted();
             first_point += shard.info.rows;
             done += of_call;
+            if (first == 0) all.nan_points += nan_rows(shard.view());
         }
+        if (first == 0) require_numbers(job.base, job.base_info.rows, all.nan_points);
+        all.nan_queries += nan_rows(block.view());
         end_block(block.view(), first);
     }
+    require_numbers(job.queries.empty() ? job.base : job.queries, queries.rows, all.nan_queries);
     all.shards = shards.shards();
     all.waited_seconds = shards.waited_seconds();
     all.report.queries = queries.rows;

@@ -13,8 +13,10 @@
 #include "check.h"
 #include "command.h"
 #include "files.h"
+#include "inputs.h"
 #include "interrupt.h"
 #include "json.h"
+#include "kith/cut.h"
 #include "listed.h"
 #include "numbers.h"
 #include "options.h"
@@ -34,7 +36,7 @@ struct Args {
     bool graph = false;
     std::string ids;
     std::string distances;
-    std::string format;
+    InputArgs input;
     std::int64_t k = 0;
     std::int64_t sample = 0;
     DistanceArgs distance;
@@ -275,12 +277,16 @@ int execute(const Args& args) {
     options.metric = subject.metric_from == MetricFrom::file ? *subject.of_file : make_metric(args.distance, numbers);
     options.f64 = true;
     set_execution(args.execution, options);
-    const Matrix base = load_points(part_of(subject.base, args.format, "train"), args.format);
-    const Matrix own_queries =
-        subject.graph ? Matrix{} : load_points(part_of(subject.queries, args.format, "test"), args.format);
+    Inputs inputs(args.input, options.memory);
+    const auto [base, own_queries] =
+        inputs.points_and_queries(part_of(subject.base, inputs.format(), "train"),
+                                  subject.graph ? "" : part_of(subject.queries, inputs.format(), "test"));
     const Matrix& queries = subject.graph ? base : own_queries;
     const Listed listed = load_listed(subject.ids, subject.distances, queries.info.rows, args.k, subject.graph);
+    inputs.take(static_cast<double>(listed.ids.size() + listed.distances.size()) * sizeof(std::int64_t), subject.ids);
     const std::vector<std::int64_t> rows = sampled_rows(listed.rows, args.sample);
+    inputs.take(result_bytes(static_cast<std::int64_t>(rows.size()), listed.k + 1), "the result");
+    options.memory = inputs.memory_left();
     const MatrixView base_view = base.view();
     const MatrixView queries_view = queries.view();
     if (options.metric.id == MetricId::mahalanobis && !options.metric.inverse_covariance.data) {
@@ -305,6 +311,7 @@ int execute(const Args& args) {
         compare_lists(listed, expected, rows, RowChecker(base_view, queries_view, options, subject.graph));
     outcome.distances_may_differ = !subject.by_kith;
     report(args, subject, options.metric, listed, expected, outcome, time.seconds());
+    if (!args.output.json && !args.output.quiet) say_text(inputs.text());
     return outcome.is_exact() ? exit_ok : exit_not_exact;
 }
 
@@ -330,9 +337,7 @@ void add_verify(CLI::App& app, CommandRun& run) {
     command->add_option("--distances", args->distances, "Their distances, to be compared bit for bit as f32")
         ->type_name("FILE")
         ->group(group);
-    command->add_option("--format", args->format, "Format of base and queries, where their names do not say")
-        ->type_name("NAME")
-        ->group(group);
+    add_input(*command, args->input, "base and queries, where their names do not say");
     add_count(*command, "-k", args->k, "Check the first K ids of each row only", 1)->type_name("K")->group(group);
     add_count(*command, "--sample", args->sample, "Check N rows, evenly spaced, instead of all", 1)
         ->type_name("N")
