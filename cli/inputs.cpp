@@ -15,6 +15,7 @@
 #include "files.h"
 #include "kith/cut.h"
 #include "kith/error.h"
+#include "kith/memory.h"
 #include "numbers.h"
 #include "print.h"
 
@@ -111,8 +112,9 @@ MatrixReader Inputs::open(const std::string& path) {
     options.whole = true;
     MatrixReader reader(path, options);
     const FileInfo& info = reader.info();
-    take(static_cast<double>(info.rows) * static_cast<double>(info.cols) * element_bytes(info.type),
-         fmt::format("{} ({} x {} {})", path, info.rows, info.cols, name(info.type)));
+    const std::string what = fmt::format("{} ({} x {} {})", path, info.rows, info.cols, name(info.type));
+    require_memory(info.rows * info.cols * static_cast<std::int64_t>(size_of(info.type)), what);
+    take(static_cast<double>(info.rows) * static_cast<double>(info.cols) * element_bytes(info.type), what);
     return reader;
 }
 
@@ -141,10 +143,10 @@ void Inputs::add(const std::string& path, const FileInfo& info, std::int64_t nan
     read_.push_back({path, info, nan_rows});
 }
 
-void Inputs::add_table(const std::string& path) {
-    const bool is_text =
-        format_.starts_with("csv") || path.find(".csv") != std::string::npos || path.find(".tsv") != std::string::npos;
-    if (is_text) add(path, MatrixReader(path, reading(format_)).info(), 0);
+void Inputs::add_other(const std::string& path) {
+    bool may_say = format_.starts_with("csv");
+    for (const char* suffix : {".csv", ".tsv", ".hdf5", ".h5"}) may_say |= path.find(suffix) != std::string::npos;
+    if (may_say) add(path, MatrixReader(path, reading(format_)).info(), 0);
 }
 
 void Inputs::compare(const Metric& metric) {

@@ -25,7 +25,8 @@ struct InputArgs {
     std::string decimal;
     std::int64_t skip = 0;
 };
-// --format (of `what`: "the input, where its name does not say"), --header, --columns, --decimal, --skip.
+// --format (of `what`: "the input, where its name does not say"), --header, --columns, --decimal,
+// --skip.
 void add_input(CLI::App& command, InputArgs& args, const std::string& what, const std::string& format = "--format");
 // The format as ReadOptions takes it. Throws invalid_argument.
 std::string format_of(const InputArgs& args);
@@ -39,8 +40,8 @@ public:
     const std::string& format() const { return format_; }
     // A whole matrix.
     Matrix matrix(const std::string& path);
-    // The same to search in or for: wide integers become floating-point numbers (load_points()). Throws bad_file where
-    // each row holds a NaN.
+    // The same to search in or for: wide integers become floating-point numbers (load_points()).
+    // Throws bad_file where each row holds a NaN.
     Matrix points(const std::string& path);
     // Counts `bytes` of `what` against the memory. Throws out_of_memory.
     void take(double bytes, const std::string& what) { budget_.take(bytes, what); }
@@ -51,8 +52,9 @@ public:
     // Of rows that were read elsewhere.
     void add(const std::string& path, const FileInfo& info, std::int64_t nan_rows);
 
-    // Of a file that is read elsewhere, if it is a table in text: of others there is nothing to find out.
-    void add_table(const std::string& path);
+    // Of a file that is read elsewhere, if it is a table in text or HDF5: of others there is
+    // nothing to find out.
+    void add_other(const std::string& path);
 
     // Says where an HDF5 file that was read names another metric than the one that is taken.
     void compare(const Metric& metric);

@@ -55,8 +55,9 @@ int execute(const Args& args) {
         options.on_step = drawn(bar);
         job = with_option_names([&] { return init(args.folder, options); });
     }
-    for (const std::string& path : options.base) inputs.add_table(path);
-    if (!args.graph) inputs.add_table(options.queries);
+    for (const std::string& path : options.base) inputs.add_other(path);
+    if (!args.graph) inputs.add_other(options.queries);
+    inputs.compare(options.metric);
     if (args.output.json) {
         Json json = {{"command", "groundtruth init"}};
         json.update(job_json(job));

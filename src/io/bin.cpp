@@ -48,6 +48,8 @@ SourcePtr open_bin(const Location& location, const char* format, ElementType typ
     FileInfo info{format, input->value_at<std::uint32_t>(0), input->value_at<std::uint32_t>(4), type};
     const std::int64_t bytes = matrix_bytes(info.rows, info.cols, type);
     const bool fits = bytes > 0 && bytes <= input->most_bytes() - header_bytes;
+    if (fits && !input->is_counted())
+        input->require_room(bytes, fmt::format("{} ({} x {} {})", input->path(), info.rows, info.cols, name(type)));
     if (!fits || input->size_within(header_bytes + bytes) != header_bytes + bytes) {
         if (has_wide_header(*input, info))
             return std::make_unique<FlatSource>(std::move(input), info, wide_header_bytes);

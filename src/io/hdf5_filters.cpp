@@ -13,19 +13,22 @@
 namespace kith::io {
 namespace {
 
-// Deflate cannot expand further than this (zlib's manual, "Maximum expansion factor"), nor does lzf.
+// Deflate cannot expand further than this (zlib's manual, "Maximum expansion factor"), nor does
+// lzf.
 constexpr std::int64_t largest_expansion = 1032;
 
 constexpr std::int64_t checksum_bytes = 4;  // fletcher32 appends them
 
-// Of scale-offset (H5Zscaleoffset.c): bits of an element as u32, the size of the least value and that value, up to
-// here; then the elements. Of equal elements there are none: their chunk expands to any size, which is bounded here.
+// Of scale-offset (H5Zscaleoffset.c): bits of an element as u32, the size of the least value and
+// that value, up to here; then the elements. Of equal elements there are none: their chunk expands
+// to any size, which is bounded here.
 constexpr std::int64_t scaled_header = 21;
 constexpr std::int64_t largest_scaled_chunk = std::int64_t{64} << 20;
 // Its parameters, of which these say how many elements of how many bytes there are.
 constexpr std::size_t scale_parameters = 20, scale_elements = 2, scale_size = 4;
 
-// The library's contract of a filter: the new size, 0 for a failure; *buffer is the library's memory, replaced.
+// The library's contract of a filter: the new size, 0 for a failure; *buffer is the library's
+// memory, replaced.
 std::size_t run_lzf(unsigned flags, std::size_t, const unsigned*, std::size_t bytes, std::size_t* room, void** buffer) {
     if ((flags & H5Z_FLAG_REVERSE) == 0) return 0;
     const std::span<const std::uint8_t> stream(static_cast<const std::uint8_t*>(*buffer), bytes);
@@ -70,7 +73,8 @@ std::optional<std::vector<std::uint8_t>> unpacked(const std::vector<std::uint8_t
     return out;
 }
 
-// The first bytes of all elements, then the second of all, and so on; what is no whole element is at the end.
+// The first bytes of all elements, then the second of all, and so on; what is no whole element is
+// at the end.
 std::vector<std::uint8_t> unshuffled(const std::vector<std::uint8_t>& shuffled, std::size_t size) {
     const std::size_t count = size > 0 ? shuffled.size() / size : 0;
     if (count < 2 || size < 2) return shuffled;

@@ -1,6 +1,7 @@
-// A stream is of runs. Of a byte below 32: so many bytes and one follow as they are. Of any other: its upper three bits
-// are a length less two, 7 meaning that the next byte adds to it; its lower five with the next byte how far back, less
-// one, so many bytes are copied from, which may run into those being made.
+// Decodes LZF. A stream is of runs, each behind a byte. Of a byte below 32, so many bytes and one
+// follow as they are. Of any other, the upper three bits are a length less two, 7 meaning that the
+// next byte adds to it; the lower five and the next byte say how far back, less one, the bytes are
+// that are copied, which may run into those being made.
 #include "io/lzf.h"
 
 #include <algorithm>
@@ -10,8 +11,8 @@ namespace {
 
 constexpr unsigned first_copy = 32, long_copy = 7;
 
-// Hands each run to `literal(bytes, count)` or `copy(distance, count)`, until one returns false. Whether the stream is
-// whole and none did.
+// Hands each run to `literal(bytes, count)` or `copy(distance, count)`, until one returns false.
+// Whether the stream is whole and none did.
 template <class Literal, class Copy>
 bool each_run(std::span<const std::uint8_t> stream, const Literal& literal, const Copy& copy) {
     for (std::size_t at = 0; at < stream.size();) {

@@ -11,8 +11,8 @@
 
 namespace kith::io {
 
-// The offset of a line is remembered for every so many lines, so that a range of rows is found without reading what is
-// before.
+// The offset of a line is remembered for every so many lines, so that a range of rows is found
+// without reading what is before.
 constexpr std::int64_t lines_per_mark = 1024;
 
 struct LineMark {
@@ -36,8 +36,9 @@ struct FirstLine {
     FirstLine(std::string_view line, Separator separator, bool decimal_comma);
 
     std::int64_t cells = 0;  // up to the last that is not empty
-    // Whether there is a cell that is no number, and one that is one or begins as one: a wrong cell in a row must not
-    // hide the others, and a decimal comma, a sign of percent or a suffix make no name of a number.
+    // Whether there is a cell that is no number, and one that is one or begins as one: a wrong cell
+    // in a row must not hide the others, and a decimal comma, a sign of percent or a suffix make no
+    // name of a number.
     bool words = false, numbers = false;
     bool all_quoted = true;
     bool counts = true;     // 0, 1, 2, ..., as pandas names columns that have no names
@@ -47,16 +48,16 @@ struct FirstLine {
     // The same of the cells beyond the first, where there are some.
     bool rest_numbers = false, rest_counts = false, rest_ascending = false;
 
-    // Whether a table of numbers alone that begins with this row may be taken for one with names of columns or rows.
-    // `whole`: all of its numbers are whole.
+    // Whether a table of numbers alone that begins with this row may be taken for one with names of
+    // columns or rows. `whole`: all of its numbers are whole.
     bool may_be_names(bool whole) const;
 };
 
 // What holds no row: nothing, or a comment as NumPy's savetxt writes it.
 bool is_passed_over(std::string_view line);
 
-// Reads all lines once: every row has as many cells as the first, so that the matrix is no larger than its text allows.
-// Throws bad_file for other tables, and for one that may be read in two ways.
+// Reads all lines once: every row has as many cells as the first, so that the matrix is no larger
+// than its text allows. Throws bad_file for other tables, and for one that may be read in two ways.
 Table examine_table(ByteInput& input, const TableOptions& options);
 
 }  // namespace kith::io
