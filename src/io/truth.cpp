@@ -22,7 +22,8 @@ struct TruthShape {
     bool distances;     // or ids alone
 };
 
-TruthShape examine(ByteInput& input) {
+// `ids_alone`: a file of them will do, which one that was cut off may look like.
+TruthShape examine(ByteInput& input, bool ids_alone) {
     const std::int64_t queries = input.value_at<std::uint32_t>(0);
     const std::int64_t k = input.value_at<std::uint32_t>(4);
     // Ids and distances are together as large as one matrix of 64-bit elements.
@@ -31,11 +32,13 @@ TruthShape examine(ByteInput& input) {
         bad_bytes(input.path(), 0, "at least one query and k >= 1", fmt::format("{} x {}", queries, k));
     // Counted no further than the header says.
     const std::int64_t found = bytes < 0 ? -1 : input.size_within(header_bytes + bytes) - header_bytes;
-    if (bytes < 0 || (found != bytes && found != bytes / 2)) {
+    const bool alone = ids_alone && found == bytes / 2;
+    if (bytes < 0 || (found != bytes && !alone)) {
+        const char* const advice = found == bytes / 2 ? " (where these are ids alone, FILE/ids reads them)" : "";
         bad_bytes(input.path(), header_bytes,
-                  fmt::format("{} bytes up to the end of the file ({} x {} ids and distances), or half of them (ids)",
+                  fmt::format("{} bytes up to the end of the file ({} x {} ids and distances)",
                               bytes < 0 ? "more than 2^63" : fmt::format("{}", bytes), queries, k),
-                  bytes < 0 ? "less" : fmt::format("{}{}", found, input.is_counted() ? "" : " or more"));
+                  bytes < 0 ? "less" : fmt::format("{}{}{}", found, input.is_counted() ? "" : " or more", advice));
     }
     return {queries, k, bytes / 2, found == bytes};
 }
@@ -89,13 +92,13 @@ SourcePtr open_truth(const Location& location) {
         bad_argument(fmt::format("{}: expected the part ids or distances, got {}", location.file, part));
     }
     std::unique_ptr<ByteInput> input = open_bytes(location);
-    const TruthShape shape = examine(*input);
+    const TruthShape shape = examine(*input, !part.empty());
     if (part == "distances" && !shape.distances) bad_file(input->path(), "expected distances, found ids alone");
     return std::make_unique<TruthSource>(std::move(input), shape, part != "distances");
 }
 
 std::vector<std::string> names_truth(const Location& location) {
-    if (examine(*open_bytes(location)).distances) return {"ids", "distances"};
+    if (examine(*open_bytes(location), true).distances) return {"ids", "distances"};
     return {"ids"};
 }
 
@@ -139,15 +142,13 @@ void write_big_ann_truth(const std::string& path, const Neighbors& neighbors) {
 Neighbors read_big_ann_truth(const std::string& path) {
     using namespace io;
     std::unique_ptr<ByteInput> input = open_bytes({path});
-    const TruthShape shape = examine(*input);
+    const TruthShape shape = examine(*input, false);
     const auto cells = static_cast<std::size_t>(shape.queries * shape.k);
     Neighbors neighbors;
     neighbors.queries = shape.queries;
     neighbors.k = shape.k;
-    if (shape.distances) {
-        neighbors.distances.resize(cells);
-        input->read_at(header_bytes + shape.half, neighbors.distances.data(), shape.half);
-    }
+    neighbors.distances.resize(cells);
+    input->read_at(header_bytes + shape.half, neighbors.distances.data(), shape.half);
     // In steps, so that the narrow ids are never all held beside the wide ones.
     constexpr std::size_t step = std::size_t{1} << 16;
     std::vector<std::uint32_t> ids(std::min(step, cells));

@@ -99,6 +99,28 @@ class Tables(Cli):
             self.assert_error(kith("search", "-b", self.at(base), "-q", self.at(queries), "-k", 100, "--memory", "25MiB", code=2),
                               "large.npy: NaN in each of its 40,000 rows")
 
+    def test_files_that_describe_themselves(self):
+        kith("search", *self.inputs("-k", 3, "-m", "cosine", "--with-data", "-o", self.at("r.hdf5"), "--quiet"))
+        for command in (("search", "-b", self.at("r.hdf5"), "-q", self.at("r.hdf5"), "-k", 1),
+                        ("graph", "-b", self.at("r.hdf5"), "-k", 1), ("radius", "-b", self.at("r.hdf5"), "-r", 1),
+                        ("groundtruth", "init", self.at("described"), "-b", self.at("r.hdf5"), "--graph", "-k", 1)):
+            self.assertIn("r.hdf5/train: its metric is cosine, and sqeuclidean is taken here\n", kith(*command).stderr)
+            shutil.rmtree(self.at("described"), ignore_errors=True)
+            self.assertNotIn("its metric", kith(*command, "-m", "cosine").stderr)
+        # Euclidean and its square have the same neighbours.
+        kith("search", *self.inputs("-k", 3, "-m", "euclidean", "--with-data", "-o", self.at("e.hdf5"), "--quiet"))
+        self.assertNotIn("its metric", kith("graph", "-b", self.at("e.hdf5"), "-k", 1).stderr)
+
+    def test_a_truth_of_ids_alone(self):
+        kith("search", *self.inputs("-k", 3, "-o", self.at("both.truth"), "--quiet"))
+        both = self.at("both.truth").read_bytes()
+        for name in ("alone.truth", "alone.gt", "alone.bin", "alone.ibin"):
+            self.at(name).write_bytes(both[: 8 + (len(both) - 8) // 2])
+            result = kith("verify", "-b", self.at("base.npy"), "-q", self.at("queries.npy"), "--ids", self.at(name))
+            self.assertIn("20 exact, 0 tied, 0 wrong", result.stdout)
+        self.assert_error(kith("verify", *self.inputs("--ids", self.at("alone.gt"), "--distances", self.at("alone.gt")), code=2),
+                          "alone.gt", "found ids alone")
+
 
 if __name__ == "__main__":
     cli_support.main(__doc__)

@@ -178,15 +178,23 @@ TEST_F(IoHdf5Kinds, Lzf) {
         return packed(bytes);
     };
     const auto write = [&](const std::vector<std::string>& chunks) {
+        // The library makes no data set of a filter that cannot encode; reading replaces this one.
+        const H5Z_class2_t any{
+            H5Z_CLASS_T_VERS,
+            32000,
+            1,
+            1,
+            "lzf",
+            nullptr,
+            nullptr,
+            [](unsigned, std::size_t, const unsigned*, std::size_t, std::size_t*, void**) { return std::size_t{0}; }};
+        H5Zregister(&any);
         const Written made(file());
         made.chunked();
         const unsigned parameters[] = {4, 0x105, 12 * sizeof(float)};
         H5Pset_filter(made.properties(), 32000, H5Z_FLAG_OPTIONAL, 3, parameters);
         made.put("x", H5T_IEEE_F32LE, 0, nullptr, {6, 4}, chunks);
     };
-    // The library only makes data sets of filters that it knows: reading anything gives it this one.
-    write_matrix(path("b.hdf5"), {"", 1, 1, ElementType::u8}, {std::byte{1}});
-    read_matrix(path("b.hdf5"));
     write({chunk(0), chunk(1)});
     const Matrix matrix = read_matrix(file());
     EXPECT_EQ(std::memcmp(matrix.bytes.data(), values.data(), matrix.bytes.size()), 0);
