@@ -62,6 +62,11 @@ private:
 
 class IoHdf5Kinds : public IoTest {
 protected:
+    void TearDown() override {
+        // Nothing stays open, behind an error too.
+        EXPECT_EQ(H5Fget_obj_count(static_cast<hid_t>(H5F_OBJ_ALL), H5F_OBJ_ALL), 0);
+        IoTest::TearDown();
+    }
     std::string file() const { return path("a.hdf5"); }
     static std::vector<double> doubles(const Matrix& matrix) {
         std::vector<double> values;
