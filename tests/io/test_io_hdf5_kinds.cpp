@@ -259,7 +259,8 @@ TEST_F(IoHdf5Kinds, ScaleOffset) {
         made.chunked();
         H5Pset_deflate(made.properties(), 4);
         H5Pset_scaleoffset(made.properties(), H5Z_SO_INT, H5Z_SO_INT_MINBITS_DEFAULT);
-        made.put("x", H5T_STD_I32LE, H5T_NATIVE_DOUBLE, same.data());
+        // Nothing is written: the library would write beyond its memory.
+        made.put("x", H5T_STD_I32LE, 0, nullptr);
     }
     expect_has(bad_file(file()), "in another order");
 }
