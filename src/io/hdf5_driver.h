@@ -1,6 +1,7 @@
 // What kith's two file drivers of the HDF5 library have in common: addresses, reading, their table of functions.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -31,9 +32,10 @@ const File* hdf5_driver_file(const H5FD_t* file) {
 // of those for a program's own use; `info_bytes` is the size of what opening takes, which the library copies.
 H5FD_class_t hdf5_driver(const char* name, int number, std::size_t info_bytes);
 
-// Access to files through `driver`, which must live as long as the process; opening is given `info`. Invalid where the
-// library refuses it.
-Hdf5Handle hdf5_access(const H5FD_class_t& driver, const void* info);
+// Access to files through `driver`, which must live as long as the process; opening is given `info`.
+// `registered` is -1 at first. The driver stays registered: of one whose last file is closed, the
+// library frees what it calls next. Invalid where the library refuses it.
+Hdf5Handle hdf5_access(const H5FD_class_t& driver, std::atomic<hid_t>& registered, const void* info);
 
 // Reads at an offset; what lies behind the end of the file is zeros, as the library's addresses go beyond it. False,
 // with errno, where the system cannot read.
