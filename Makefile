@@ -10,6 +10,9 @@ export UPGRADE
 .PHONY: help demo build install test wheel test-python peers-tests bench packages docs gpu-test gpu-test-python sanitize fuzz mutants check-contributing \
     format format-check lint clean deps test-deps bench-deps configure
 
+# The last line of a build that was left without HDF5: what brings it.
+say_hdf5 = $(BUILD)/kith info | sed -n 's/^ *hdf5 .*not in this build/kith: HDF5 files (.hdf5, .h5) are not in this build/p'
+
 help:  ## this list
 	@echo "kith: exact k-nearest-neighbour search"
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' Makefile | awk -F '|' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -22,9 +25,11 @@ demo: configure  ## nearest neighbours of real images: Fashion-MNIST, on the GPU
 install: configure  ## library, headers, tool and its manual page into PREFIX=/usr/local
 	cmake --build $(BUILD) -j $(JOBS) --target kith kith_io kith_cli kith_described
 	cmake --install $(BUILD) --prefix $(PREFIX)
+	@$(say_hdf5)
 
 build: test-deps configure  ## everything: library, command line, tests, benchmark
 	cmake --build $(BUILD) -j $(JOBS)
+	@$(say_hdf5)
 
 test: build  ## every test that this machine can run
 	@scripts/gpu-note $(BUILD)

@@ -9,11 +9,14 @@
 #include <memory>
 #include <vector>
 
+#include "budget.h"
 #include "command.h"
 #include "element.h"
 #include "files.h"
+#include "inputs.h"
 #include "interrupt.h"
 #include "kith/io.h"
+#include "numbers.h"
 #include "option_names.h"
 #include "options.h"
 #include "print.h"
@@ -23,13 +26,18 @@ namespace kith::cli {
 namespace {
 
 constexpr std::int64_t block_bytes = 16 << 20;
+// Blocks of single rows take no more than this, unless --memory says otherwise.
+constexpr std::int64_t most_bytes = std::int64_t{1} << 30;
+// Of a block: as it is read, as it is converted, in the buffers of both formats.
+constexpr std::int64_t copies = 4;
 
 struct Args {
     std::string in;
     std::string out;
-    std::string from;
+    InputArgs input;
     std::string to;
     std::string type;
+    std::string memory;
     bool lossy = false;
     bool force = false;
     bool quiet = false;
@@ -71,7 +79,8 @@ std::int64_t convert_block(const std::byte* source, ElementType from, std::byte*
 
 int execute(const Args& args) {
     const Stopwatch time;
-    MatrixReader reader = with_option("--format", "--from", [&] { return MatrixReader(args.in, reading(args.from)); });
+    MatrixReader reader =
+        with_option("--format", "--from", [&] { return MatrixReader(args.in, reading(format_of(args.input))); });
     const FileInfo in = reader.info();
     OutputSet outputs(args.force, [] { return !interrupted(); });
     outputs.reads("IN", args.in);
@@ -80,7 +89,11 @@ int execute(const Args& args) {
     const ElementType type = writer.info().type;
 
     const std::int64_t row_bytes = in.cols * static_cast<std::int64_t>(std::max(size_of(in.type), size_of(type)));
-    const std::int64_t step = std::clamp<std::int64_t>(block_bytes / std::max<std::int64_t>(1, row_bytes), 1, in.rows);
+    const std::int64_t memory = args.memory.empty() ? most_bytes : parse_bytes(args.memory);
+    const std::int64_t block = std::min(block_bytes, Budget(memory).left() / copies);
+    const std::int64_t step = std::clamp<std::int64_t>(block / std::max<std::int64_t>(1, row_bytes), 1, in.rows);
+    Budget(memory).take(static_cast<double>(copies * step) * static_cast<double>(row_bytes),
+                        fmt::format("{} x {} {} of {} in a block of rows", step, in.cols, name(in.type), args.in));
     std::vector<std::byte> source(static_cast<std::size_t>(step * in.cols) * size_of(in.type));
     std::vector<std::byte> target(type == in.type ? 0 : static_cast<std::size_t>(step * in.cols) * size_of(type));
     for (std::int64_t first = 0; first < in.rows; first += step) {
@@ -106,6 +119,7 @@ int execute(const Args& args) {
     if (!args.quiet) {
         say("{} x {} {} ({}) to {} as {} in {}\n", grouped(in.rows), grouped(in.cols), name(in.type), in.format,
             args.out, name(type), duration(time.seconds()));
+        if (!in.remark.empty()) say("{}: {}\n", args.in, in.remark);
     }
     return exit_ok;
 }
@@ -120,13 +134,16 @@ void add_convert(CLI::App& app, CommandRun& run) {
         "Formats follow the names; kith info lists them.");
     command->add_option("in", args->in, "The matrix to read")->type_name("FILE")->required();
     command->add_option("out", args->out, "The file to write")->type_name("FILE")->required();
-    command->add_option("--from", args->from, "Format of IN, where its name does not say")->type_name("NAME");
+    add_input(*command, args->input, "IN, where its name does not say", "--from");
     command->add_option("--to", args->to, "Format of OUT, where its name does not say")->type_name("NAME");
     command
         ->add_option("--type", args->type,
                      "Element type of OUT (f32, f64, f16, bf16, i8, u8, i32, i64); without it, that of IN, or one that "
                      "the format holds")
         ->type_name("NAME");
+    command
+        ->add_option("--memory", args->memory, "What converting may take, of files whose rows are large: 2GiB (1GiB)")
+        ->type_name("SIZE");
     command->add_flag("--lossy", args->lossy, "Values that the type lacks become the nearest instead of an error");
     command->add_flag("--force", args->force, "Replace a data set that the HDF5 file OUT holds already");
     command->add_flag("--quiet", args->quiet, "No summary");

@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "files.h"
+#include "inputs.h"
 #include "interrupt.h"
 #include "json.h"
 #include "kith/distances.h"
@@ -22,7 +23,7 @@ namespace {
 struct Args {
     std::string base;
     std::string queries;
-    std::string format;
+    InputArgs input;
     std::string out;
     bool f64 = false;
     bool force = false;
@@ -39,8 +40,9 @@ int execute(const Args& args) {
     options.f64 = args.f64;
     set_execution(args.execution, options);
     const bool among = args.queries.empty();
-    const std::string base_path = part_of(args.base, args.format, "train"),
-                      queries_path = among ? "" : part_of(args.queries, args.format, "test"),
+    Inputs inputs(args.input, options.memory);
+    const std::string base_path = part_of(args.base, inputs.format(), "train"),
+                      queries_path = among ? "" : part_of(args.queries, inputs.format(), "test"),
                       out = with_data_set(args.out, "distances");
     OutputSet outputs(args.force, [] { return !interrupted(); });
     outputs.reads("--base", base_path);
@@ -48,10 +50,10 @@ int execute(const Args& args) {
     reads_distance(outputs, args.distance);
     outputs.add("--out", out);
 
-    const Matrix base = load_points(base_path, args.format);
-    const Matrix own = among ? Matrix{} : load_points(queries_path, args.format);
+    const auto [base, own] = inputs.points_and_queries(base_path, queries_path);
     const Matrix& queries = among ? base : own;
     const double read_seconds = total.seconds();
+    options.memory = inputs.memory_left();
     const ElementType type = args.f64 ? ElementType::f64 : ElementType::f32;
     MatrixWriter writer = open_writer(outputs, out, queries.info.rows, base.info.rows, {type});
 
@@ -73,12 +75,14 @@ int execute(const Args& args) {
     outputs.commit();
     write_seconds += writing.seconds();
 
+    inputs.compare(options.metric);
     const Json files = {{"out", args.out}};
     if (args.output.json) {
         Json object = {{"command", "distances"}, {"kith", KITH_VERSION}};
         object["shape"] = {
             {"n", base.info.rows}, {"q", queries.info.rows}, {"d", base.info.cols}, {"type", name(base.info.type)}};
         object["metric"] = to_json(options.metric);
+        object["inputs"] = inputs.json();
         object["report"] = {{"path", report.path}, {"device", report.device}, {"pairs", report.pairs}};
         add_end(object,
                 {{"read", read_seconds},
@@ -89,10 +93,11 @@ int execute(const Args& args) {
         print_json(object);
         return exit_ok;
     }
-    say_end(args.output,
-            fmt::format("{} x {} distances ({}) in {} on {}, {}\n", grouped(queries.info.rows), grouped(base.info.rows),
-                        name(options.metric.id), duration(report.seconds), report.device, report.path),
-            files);
+    say_end(
+        args.output,
+        fmt::format("{} x {} distances ({}) in {} on {}, {}\n{}", grouped(queries.info.rows), grouped(base.info.rows),
+                    name(options.metric.id), duration(report.seconds), report.device, report.path, inputs.text()),
+        files);
     return exit_ok;
 }
 
@@ -108,9 +113,7 @@ void add_distances(CLI::App& app, CommandRun& run) {
     command->add_option("-q,--queries", args->queries, "The queries; without them, the points among themselves")
         ->type_name("FILE")
         ->group("Input");
-    command->add_option("--format", args->format, "Format of the input files, where their names do not say")
-        ->type_name("NAME")
-        ->group("Input");
+    add_input(*command, args->input, "the input files, where their names do not say");
     add_distance(*command, args->distance);
     const char* output = "Output";
     command->add_option("-o,--out", args->out, "The matrix: npy, fbin, fvecs, hdf5, ...")

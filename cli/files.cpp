@@ -189,14 +189,21 @@ std::string with_data_set(const std::string& path, const char* data_set) {
     return is_hdf5(path) ? path + "/" + data_set : path;
 }
 
-bool is_big_ann_truth(const std::string& path) {
+bool opens_as_truth(const std::string& part) {
     try {
-        const MatrixReader distances(path + "/distances", "truth");
+        MatrixReader(part, "truth");
         return true;
     } catch (const Error& error) {
         if (error.code() != ErrorCode::bad_file) throw;
         return false;
     }
+}
+
+bool is_big_ann_truth(const std::string& path) {
+    if (path.ends_with(".truth") || path.ends_with(".gt")) return true;
+    if (!path.ends_with(".bin") && !path.ends_with(".ibin")) return false;
+    // A matrix of ids in an .ibin is as large as a truth of ids alone, and the same.
+    return opens_as_truth(path + "/distances") || (path.ends_with(".bin") && opens_as_truth(path + "/ids"));
 }
 
 }  // namespace kith::cli

@@ -83,7 +83,9 @@ OutKind kind_of(const std::string& path);
 bool is_hdf5(const std::string& path);
 // The data set that such a name stands for; other names as they are.
 std::string with_data_set(const std::string& path, const char* data_set);
-// Whether the file's size is that of the big-ann ground truth its first eight bytes announce.
+// Whether the file's size is that of the big-ann ground truth its first eight bytes announce, or of its ids alone.
 bool is_big_ann_truth(const std::string& path);
+// Whether "FILE/ids" or "FILE/distances" is there in one.
+bool opens_as_truth(const std::string& part);
 
 }  // namespace kith::cli

@@ -4,9 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
-#include "element.h"
+#include "inputs.h"
 #include "print.h"
 
 namespace kith::cli {
@@ -14,32 +13,14 @@ namespace kith::cli {
 namespace {
 
 bool holds_nan(const MatrixView& matrix, std::int64_t row) {
-    for (std::int64_t j = 0; j < matrix.cols; ++j) {
-        const auto at = static_cast<std::size_t>(row * matrix.stride + j);
-        if (std::isnan(load_element(static_cast<const std::byte*>(matrix.data), at, matrix.type))) return true;
-    }
-    return false;
-}
-
-std::string nan_text(const Gaps& gaps, const char* nothing) {
-    std::string text;
-    if (gaps.nan_queries > 0)
-        text += fmt::format("{} NaN and {} {}\n", counted(gaps.nan_queries, "query holds", "queries hold"),
-                            gaps.nan_queries == 1 ? "has" : "have", nothing);
-    if (gaps.nan_points > 0)
-        text += fmt::format("{} NaN and {} in no row\n", counted(gaps.nan_points, "point holds", "points hold"),
-                            gaps.nan_points == 1 ? "is" : "are");
-    return text;
+    MatrixView one = matrix;
+    one.rows = 1;
+    one.data = static_cast<const std::byte*>(matrix.data) +
+               row * matrix.stride * static_cast<std::int64_t>(size_of(matrix.type));
+    return nan_rows(one) > 0;
 }
 
 }  // namespace
-
-std::int64_t nan_rows(const MatrixView& matrix) {
-    if (is_integer(matrix.type)) return 0;
-    std::int64_t rows = 0;
-    for (std::int64_t i = 0; i < matrix.rows; ++i) rows += holds_nan(matrix, i);
-    return rows;
-}
 
 Gaps gaps_of(const Neighbors& neighbors, const MatrixView& queries) {
     Gaps gaps;
@@ -54,16 +35,9 @@ Gaps gaps_of(const Neighbors& neighbors, const MatrixView& queries) {
 }
 
 std::string gaps_text(const Gaps& gaps, std::int64_t k) {
-    std::string text = nan_text(gaps, "no neighbours (id -1)");
-    if (gaps.missing > 0) {
-        text += fmt::format("{} missing (id -1): fewer than k = {} points could be neighbours\n",
-                            counted(gaps.missing, "neighbour is", "neighbours are"), grouped(k));
-    }
-    return text;
-}
-
-std::string radius_gaps_text(const Gaps& gaps) {
-    return nan_text(gaps, "nothing within");
+    if (gaps.missing == 0) return "";
+    return fmt::format("{} missing (id -1): fewer than k = {} points could be neighbours\n",
+                       counted(gaps.missing, "neighbour is", "neighbours are"), grouped(k));
 }
 
 }  // namespace kith::cli

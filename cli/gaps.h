@@ -13,12 +13,9 @@ struct Gaps {
     std::int64_t nan_points = 0;   // points with one, where they are no queries: they are nobody's neighbours
     std::int64_t missing = 0;      // neighbours that are missing in the rows of the others
 };
-// Rows with a NaN; of a matrix in host memory, row-major.
-std::int64_t nan_rows(const MatrixView& matrix);
-// `queries` likewise. The points are not looked at.
+// Of a search for `queries` (host memory, row-major). The points are not looked at.
 Gaps gaps_of(const Neighbors& neighbors, const MatrixView& queries);
-// A sentence for each kind that there is, one a line; of a search by radius, where no neighbour is missing.
+// Says how many neighbours are missing, in a line; "" where none is. Rows with a NaN are said of the inputs (inputs.h).
 std::string gaps_text(const Gaps& gaps, std::int64_t k);
-std::string radius_gaps_text(const Gaps& gaps);
 
 }  // namespace kith::cli

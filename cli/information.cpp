@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "command.h"
-#include "files.h"
+#include "inputs.h"
 #include "interrupt.h"
 #include "json.h"
 #include "kith/did_you_mean.h"
@@ -27,7 +27,7 @@ namespace {
 
 struct Args {
     std::string x, y, z;
-    std::string format;
+    InputArgs input;
     std::int64_t k = 3;
     std::string form;
     std::int64_t source_lags = 1, target_lags = 1;
@@ -52,9 +52,11 @@ int execute(Args args, const char* what, const Estimator& estimator) {
     set_execution(args.execution, options);
     args.bootstrap.seed = static_cast<std::uint64_t>(args.seed);
     Samples samples;
-    samples.x = load_points(args.x, args.format);
-    if (!args.y.empty()) samples.y = load_points(args.y, args.format);
-    if (!args.z.empty()) samples.z = load_points(args.z, args.format);
+    Inputs inputs(args.input, options.memory);
+    samples.x = inputs.points(args.x);
+    if (!args.y.empty()) samples.y = inputs.points(args.y);
+    if (!args.z.empty()) samples.z = inputs.points(args.z);
+    options.memory = inputs.memory_left();
     Estimate found;
     {
         ProgressBar bar(!args.output.quiet);
@@ -67,6 +69,7 @@ int execute(Args args, const char* what, const Estimator& estimator) {
         object["value"] = found.value;
         if (args.bootstrap.repeats > 0) object["error"] = found.error;
         object["samples"] = found.samples;
+        object["inputs"] = inputs.json();
         object["left_out"] = found.left_out;
         object["seconds"] = total.seconds();
         print_json(object);
@@ -81,6 +84,7 @@ int execute(Args args, const char* what, const Estimator& estimator) {
         say("warning: {} of {} equal others, and say nothing of a density: values that were rounded are those of no\n"
             "continuous variable; estimate from what was measured, or add noise below its resolution\n",
             grouped(found.left_out), counted(found.samples + found.left_out, "sample", "samples"));
+    if (!args.output.quiet) say_text(inputs.text());
     return exit_ok;
 }
 
@@ -102,9 +106,7 @@ CLI::App& add(CLI::App& parent, CommandRun& run, const std::shared_ptr<Args>& ar
               const char* x, const Estimator& estimator) {
     CLI::App* command = parent.add_subcommand(name, title);
     command->add_option(x, args->x, "The samples, one a row")->type_name("FILE")->required()->group("Input");
-    command->add_option("--format", args->format, "Format of the files, where their names do not say")
-        ->type_name("NAME")
-        ->group("Input");
+    add_input(*command, args->input, "the files, where their names do not say");
     add_count(*command, "-k", args->k, "The neighbour whose distance is taken (3)", 1)->type_name("K");
     CLI::Option* const bootstrap =
         add_count(*command, "--bootstrap", args->bootstrap.repeats,

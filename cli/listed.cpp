@@ -13,16 +13,15 @@
 namespace kith::cli {
 namespace {
 
-// Whether a file is a big-ann ground truth, of ids and distances: a .bin may be one.
-bool is_truth(const std::string& path) {
-    return path.ends_with(".truth") || path.ends_with(".gt") ||
-           ((path.ends_with(".bin") || path.ends_with(".ibin")) && is_big_ann_truth(path));
-}
-
-// Result files: a bare HDF5 name is ann-benchmarks'.
-Matrix load_result(const std::string& path, const char* hdf5_name, const char* truth_name) {
-    if (is_hdf5(path)) return load_matrix(path + "/" + hdf5_name, "");
-    return is_truth(path) ? load_matrix(path + "/" + truth_name, "truth") : load_matrix(path, "");
+// Result files: a bare HDF5 name is ann-benchmarks', and a .bin may be big-ann's.
+MatrixReader open_result(const std::string& path, const char* hdf5_name, const char* truth_name) {
+    const auto open = [](const std::string& file, const char* format) {
+        ReadOptions options = reading(format);
+        options.whole = true;
+        return MatrixReader(file, options);
+    };
+    if (is_hdf5(path)) return open(path + "/" + hdf5_name, "");
+    return is_big_ann_truth(path) ? open(path + "/" + truth_name, "truth") : open(path, "");
 }
 
 }  // namespace
@@ -46,15 +45,16 @@ std::optional<Metric> ResultFile::metric(bool& by_kith) const {
 }
 
 bool ResultFile::holds_distances() const {
-    return has("distances") || (is_truth(path) && is_big_ann_truth(path));
+    return has("distances") || (is_big_ann_truth(path) && opens_as_truth(path + "/distances"));
 }
 
 Listed load_listed(const std::string& ids_file, const std::string& distances_file, std::int64_t queries,
                    std::int64_t k) {
     Listed listed;
-    const Matrix ids = load_result(ids_file, "neighbors", "ids");
-    listed.rows = ids.info.rows;
-    listed.stride = ids.info.cols;
+    // Shapes are compared before anything is read.
+    MatrixReader ids_reader = open_result(ids_file, "neighbors", "ids");
+    listed.rows = ids_reader.info().rows;
+    listed.stride = ids_reader.info().cols;
     listed.k = k > 0 ? k : listed.stride;
     if (listed.rows != queries) {
         throw Error(ErrorCode::invalid_argument,
@@ -65,17 +65,19 @@ Listed load_listed(const std::string& ids_file, const std::string& distances_fil
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("-k {}: {} has only {} ids in a row", listed.k, ids_file, listed.stride));
     }
-    listed.ids = to_ids(ids, ids_file);
+    std::optional<MatrixReader> distances_reader;
     if (!distances_file.empty()) {
-        const Matrix distances = load_result(distances_file, "distances", "distances");
-        if (distances.info.rows != listed.rows || distances.info.cols != listed.stride) {
+        distances_reader.emplace(open_result(distances_file, "distances", "distances"));
+        const FileInfo& info = distances_reader->info();
+        if (info.rows != listed.rows || info.cols != listed.stride) {
             throw Error(ErrorCode::invalid_argument,
                         fmt::format("the distances in {} are {} x {}, and the ids in {} are {} x {}", distances_file,
-                                    distances.info.rows, distances.info.cols, ids_file, listed.rows, listed.stride));
+                                    info.rows, info.cols, ids_file, listed.rows, listed.stride));
         }
-        listed.f64 = distances.info.type == ElementType::f64;
-        listed.distances = to_doubles(distances);
+        listed.f64 = info.type == ElementType::f64;
     }
+    listed.ids = to_ids(read_matrix(ids_reader), ids_file);
+    if (distances_reader) listed.distances = to_doubles(read_matrix(*distances_reader));
     return listed;
 }
 

@@ -10,7 +10,7 @@
 
 #include "command.h"
 #include "files.h"
-#include "gaps.h"
+#include "inputs.h"
 #include "interrupt.h"
 #include "json.h"
 #include "kith/match.h"
@@ -25,7 +25,7 @@ namespace {
 
 struct Args {
     std::string a, b;
-    std::string format;
+    InputArgs input;
     std::optional<double> ratio;
     bool mutual = false;
     std::string out, distances;
@@ -57,7 +57,9 @@ int execute(const Args& args) {
     reads_distance(outputs, args.distance);
     if (!args.out.empty()) outputs.add("--out", args.out);
     if (!args.distances.empty()) outputs.add("--distances", args.distances);
-    const Matrix a = load_points(args.a, args.format), b = load_points(args.b, args.format);
+    Inputs inputs(args.input, options.search.memory);
+    const auto [a, b] = inputs.points_and_queries(args.a, args.b);
+    options.search.memory = inputs.memory_left();
     Matches found;
     {
         ProgressBar bar(!args.output.quiet);
@@ -73,13 +75,13 @@ int execute(const Args& args) {
     write_values(outputs, args.out, count, 2, pairs);
     write_values(outputs, args.distances, count, 1, found.distances);
     outputs.commit();
-    const std::int64_t nan_a = nan_rows(a.view()), nan_b = nan_rows(b.view());
+    inputs.compare(options.search.metric);
     const bool shown = args.out.empty() && args.distances.empty();
     if (args.output.json) {
         Json object = {{"command", "match"}, {"kith", KITH_VERSION}, {"matches", count}};
         object["rows"] = {a.info.rows, b.info.rows};
+        object["inputs"] = inputs.json();
         if (shown) object["pairs"] = json_of(found);
-        object["nan_rows"] = {nan_a, nan_b};
         object["report"] = to_json(found.report);
         object["seconds"] = total.seconds();
         print_json(object);
@@ -93,13 +95,9 @@ int execute(const Args& args) {
         if (count > printed_rows) fmt::print("     ...\n");
         std::fflush(stdout);
     }
-    if (!args.output.quiet) {
-        say("{} of {} rows match one of {}, in {}\n", grouped(count), grouped(a.info.rows), grouped(b.info.rows),
-            duration(total.seconds()));
-        if (nan_a + nan_b > 0)
-            say("{} of A and {} of B hold NaN and have no match\n", counted(nan_a, "row", "rows"),
-                counted(nan_b, "row", "rows"));
-    }
+    if (!args.output.quiet)
+        say("{} of {} rows match one of {}, in {}\n{}", grouped(count), grouped(a.info.rows), grouped(b.info.rows),
+            duration(total.seconds()), inputs.text());
     return exit_ok;
 }
 
@@ -111,9 +109,7 @@ void add_match(CLI::App& app, CommandRun& run) {
     command->footer("Each row of A and its nearest row of B, where the tests that are asked for keep it.");
     command->add_option("a", args->a, "The features to be matched")->type_name("FILE")->required();
     command->add_option("b", args->b, "Those that are looked through")->type_name("FILE")->required();
-    command->add_option("--format", args->format, "Format of the files, where their names do not say")
-        ->type_name("NAME")
-        ->group("Input");
+    add_input(*command, args->input, "the files, where their names do not say");
     add_real(*command, "--ratio", args->ratio,
              "Keep a match that is nearer than this times the second nearest: 0.8 of Lowe; without, all")
         ->type_name("R");

@@ -195,6 +195,8 @@ std::vector<std::string> choices(std::string_view option) {
         for (const MeasuredMachine& machine : measured_machines()) names.emplace_back(machine.name);
         return names;
     }
+    if (option == "header") return {"yes", "no"};
+    if (option == "decimal") return {"point", "comma"};
     if (option == "shell") return {"bash", "zsh", "fish"};
     if (option == "type") {
         std::vector<std::string> names;

@@ -13,6 +13,7 @@
 
 #include "command.h"
 #include "files.h"
+#include "inputs.h"
 #include "interrupt.h"
 #include "json.h"
 #include "kith/csr.h"
@@ -27,7 +28,8 @@ namespace kith::cli {
 namespace {
 
 struct Args {
-    std::string base, queries, format;
+    std::string base, queries;
+    InputArgs input;
     double r = 0;
     CLI::Option* r_given = nullptr;
     std::string radii;
@@ -80,18 +82,19 @@ Radii read_radii(const Args& args, std::int64_t q) {
 
 // Where --memory holds less than points and queries.
 std::optional<StreamedJob> streamed_job(const Args& args, const std::string& base, const std::string& queries,
-                                        const Options& options) {
-    if (options.memory == 0 || needs_all_points(options.metric)) return std::nullopt;
+                                        const std::string& format, const Options& options) {
+    if (options.memory == 0) return std::nullopt;
     StreamedJob job;
     job.base = base;
     job.queries = queries;
-    job.format = args.format;
-    job.base_info = MatrixReader(base, reading(args.format)).info();
-    job.query_info = queries.empty() ? job.base_info : MatrixReader(queries, reading(args.format)).info();
+    job.format = format;
+    job.base_info = MatrixReader(base, reading(format)).info();
+    job.query_info = queries.empty() ? job.base_info : MatrixReader(queries, reading(format)).info();
     job.memory = options.memory;
     job.options = options;
     job.quiet = args.output.quiet;
-    if (!exceeds_memory(job)) return std::nullopt;
+    if (!queries.empty()) require_same_columns(base, job.base_info, queries, job.query_info);
+    if (needs_all_points(options.metric) || !exceeds_memory(job)) return std::nullopt;
     return job;
 }
 
@@ -151,9 +154,10 @@ int execute(const Args& args) {
     options.include_self = args.include_self;
     set_execution(args.execution, options);
     const bool graph = args.queries.empty();
+    Inputs inputs(args.input, options.memory);
     OutputSet outputs(args.force, [] { return !interrupted(); });
-    const std::string base_part = part_of(args.base, args.format, "train");
-    const std::string query_part = graph ? "" : part_of(args.queries, args.format, "test");
+    const std::string base_part = part_of(args.base, inputs.format(), "train");
+    const std::string query_part = graph ? "" : part_of(args.queries, inputs.format(), "test");
     outputs.reads("--base", base_part);
     if (!graph) outputs.reads("--queries", query_part);
     outputs.reads("--radii", args.radii);
@@ -162,9 +166,10 @@ int execute(const Args& args) {
     if (!args.counts.empty()) outputs.add("--counts", with_data_set(args.counts, "counts"));
 
     const Stopwatch reading_time;
-    const std::optional<StreamedJob> job = streamed_job(args, base_part, query_part, options);
-    const Matrix base = job ? Matrix{} : load_points(base_part, args.format);
-    const Matrix own_queries = job || graph ? Matrix{} : load_points(query_part, args.format);
+    const std::optional<StreamedJob> job = streamed_job(args, base_part, query_part, inputs.format(), options);
+    const auto [base, own_queries] =
+        job ? std::pair<Matrix, Matrix>() : inputs.points_and_queries(base_part, query_part);
+    if (!job) options.memory = inputs.memory_left();
     const FileInfo points = job ? job->base_info : base.info;
     const std::int64_t q = graph ? points.rows : job ? job->query_info.rows : own_queries.info.rows;
     const Radii radii = read_radii(args, q);
@@ -183,6 +188,8 @@ int execute(const Args& args) {
                    : radius_held(args, base, graph ? nullptr : &own_queries, radii, options, only_counts, writer);
     });
     stop_if_interrupted();
+    if (job) job->add_to(inputs, *answer.streamed);
+    inputs.compare(options.metric);
     const Stopwatch writing;
     if (csr) csr->finish();
     if (count_file) {
@@ -214,6 +221,7 @@ int execute(const Args& args) {
         if (args.radii.empty()) object["r"] = std::isinf(args.r) ? Json(args.r > 0 ? "inf" : "-inf") : Json(args.r);
         object["metric"] = to_json(options.metric);
         object["within"] = static_cast<std::int64_t>(pairs);
+        object["inputs"] = inputs.json();
         object["report"] = to_json(answer.report);
         object["report"]["nan_queries"] = answer.gaps.nan_queries;
         object["report"]["nan_points"] = answer.gaps.nan_points;
@@ -234,7 +242,7 @@ int execute(const Args& args) {
             fmt::format("{}{} within, {:.4g} of each\n{}",
                         answer.streamed ? summary(*answer.streamed) : summary(answer.report),
                         counted(static_cast<std::int64_t>(pairs), "point", "points"),
-                        pairs / static_cast<double>(std::max<std::int64_t>(q, 1)), radius_gaps_text(answer.gaps)),
+                        pairs / static_cast<double>(std::max<std::int64_t>(q, 1)), inputs.text()),
             files);
     return exit_ok;
 }
@@ -265,9 +273,7 @@ void add_radius(CLI::App& app, CommandRun& run) {
     command->add_flag("--open", args->open, "Leave out points at exactly the radius")->group("Input");
     command->add_flag("--include-self", args->include_self, "Without --queries: each point is in its own row, too")
         ->group("Input");
-    command->add_option("--format", args->format, "Format of the input, where its name does not say")
-        ->type_name("NAME")
-        ->group("Input");
+    add_input(*command, args->input, "the input, where its name does not say");
     add_distance(*command, args->distance, {.metric = "euclidean"});
     const char* output = "Output (without a file: a table of the first rows)";
     command

@@ -12,6 +12,7 @@
 
 #include "command.h"
 #include "files.h"
+#include "inputs.h"
 #include "interrupt.h"
 #include "json.h"
 #include "kith/csr.h"
@@ -26,7 +27,7 @@ namespace {
 
 struct Args {
     std::string preferences;
-    std::string format;
+    InputArgs input;
     std::int64_t k = 100, count = 10, at_once = 0;
     CLI::Option* count_given = nullptr;
     bool as_given = false, uniform = false, hold_out = false;
@@ -44,18 +45,21 @@ struct Read {
     double seconds = 0;
 };
 
-Recommendations recommended(const Args& args, const RecommendOptions& options, Read& read) {
+Recommendations recommended(const Args& args, Inputs& inputs, RecommendOptions options, Read& read) {
     const Stopwatch reading_time;
     // As many as are asked for, or of few items all.
     const auto count = [&] { return args.count_given->count() > 0 ? args.count : std::min(args.count, read.items); };
-    if (is_csr(args.preferences, reading(args.format))) {
+    if (is_csr(args.preferences, reading(inputs.format()))) {
+        if (options.search.memory > 0) inputs.take(csr_bytes(args.preferences), args.preferences);
+        options.search.memory = inputs.memory_left();
         const CsrMatrix sparse = read_csr(args.preferences, [] { return !interrupted(); });
         read = {sparse.rows, sparse.cols, reading_time.seconds()};
         return recommend(
             SparseView{sparse.rows, sparse.cols, sparse.offsets.data(), sparse.ids.data(), sparse.values.data()},
             args.k, count(), options);
     }
-    const Matrix dense = load_points(args.preferences, args.format);
+    const Matrix dense = inputs.points(args.preferences);
+    options.search.memory = inputs.memory_left();
     read = {dense.info.rows, dense.info.cols, reading_time.seconds()};
     return recommend(dense.view(), args.k, count(), options);
 }
@@ -112,11 +116,12 @@ int execute(const Args& args) {
     if (!args.predictions.empty()) outputs.add("--predictions", args.predictions);
     if (!args.held_out.empty()) outputs.add("--held-out", args.held_out);
     Read read;
+    Inputs inputs(args.input, options.search.memory);
     Recommendations found;
     {
         ProgressBar bar(!args.output.quiet);
         options.search.progress = bar.callback();
-        found = recommended(args, options, read);
+        found = recommended(args, inputs, options, read);
     }
     stop_if_interrupted();
     write_values(outputs, args.out, found.users, found.count, found.items);
@@ -132,6 +137,7 @@ int execute(const Args& args) {
             object["hit_rate"] = found.hit_rate;
             object["popular_hit_rate"] = found.popular_hit_rate;
         }
+        object["inputs"] = inputs.json();
         if (shown) object["rows"] = json_of(found);
         object["report"] = to_json(found.report);
         object["read_seconds"] = read.seconds;
@@ -150,8 +156,8 @@ int execute(const Args& args) {
         print_rows(found);
     }
     if (!args.output.quiet)
-        say("{}{} of {}, in {}\n", summary(found.report), counted(read.users, "user", "users"),
-            counted(read.items, "item", "items"), duration(total.seconds()));
+        say("{}{} of {}, in {}\n{}", summary(found.report), counted(read.users, "user", "users"),
+            counted(read.items, "item", "items"), duration(total.seconds()), inputs.text());
     return exit_ok;
 }
 
@@ -169,9 +175,7 @@ void add_recommend(CLI::App& app, CommandRun& run) {
                      "The users' preferences: a sparse matrix as scipy.sparse.save_npz writes it, or dense rows")
         ->type_name("FILE")
         ->required();
-    command->add_option("--format", args->format, "Format of the file, where its name does not say")
-        ->type_name("NAME")
-        ->group("Input");
+    add_input(*command, args->input, "the file, where its name does not say");
     add_count(*command, "-k", args->k, "The neighbours of each user (100)", 1)->type_name("K");
     args->count_given = add_count(*command, "-n,--items", args->count,
                                   "The items to recommend to each (10, or all where there are fewer)", 1)

@@ -12,6 +12,7 @@
 
 #include "command.h"
 #include "files.h"
+#include "inputs.h"
 #include "interrupt.h"
 #include "json.h"
 #include "kith/retrieval.h"
@@ -34,6 +35,7 @@ struct Args {
     std::string form = "nearest";
     bool both_ways = false;
     std::string labels, out, order;
+    InputArgs input;
     bool force = false;
     DistanceArgs distance;
     ExecutionArgs execution;
@@ -52,7 +54,7 @@ struct Samples {
     }
 };
 
-Samples samples_of(const std::string& path, std::uint64_t seed) {
+Samples samples_of(const std::string& path, std::uint64_t seed, Inputs& inputs) {
     Samples out;
     if (is_picture(path)) {
         const Picture picture = read_picture(path);
@@ -65,8 +67,8 @@ Samples samples_of(const std::string& path, std::uint64_t seed) {
     }
     const std::vector<std::string> names =
         path.ends_with(".npz") || is_hdf5(path) ? data_sets(path) : std::vector<std::string>();
-    for (const std::string& name : names) out.files.push_back(load_points(path + "/" + name, ""));
-    if (names.empty()) out.files.push_back(load_points(path, ""));
+    for (const std::string& name : names) out.files.push_back(inputs.points(path + "/" + name));
+    if (names.empty()) out.files.push_back(inputs.points(path));
     return out;
 }
 
@@ -155,16 +157,18 @@ int execute(const Args& args) {
                         fmt::format("--labels {}: {} of them; expected one of each of {}", args.labels, labels.size(),
                                     counted(static_cast<std::int64_t>(args.images.size()), "image", "images")));
     }
+    Inputs inputs(args.input, options.search.memory);
     std::vector<Samples> samples;
     std::vector<std::vector<MatrixView>> images;
     // A seed of its own for each: where two images have the same noise, their flat areas seem alike.
     const std::uint64_t first_seed = static_cast<std::uint64_t>(args.seed) * args.images.size();
     for (std::size_t i = 0; i < args.images.size(); ++i) {
         stop_if_interrupted();
-        samples.push_back(samples_of(args.images[i], first_seed + i));
+        samples.push_back(samples_of(args.images[i], first_seed + i, inputs));
     }
     for (const Samples& of_image : samples) images.push_back(of_image.views());
     const double read_seconds = total.seconds();
+    options.search.memory = inputs.memory_left();
     Retrieved found;
     {
         ProgressBar bar(!args.output.quiet);
@@ -188,6 +192,7 @@ int execute(const Args& args) {
         Json object = {{"command", "retrieve"},      {"kith", KITH_VERSION}, {"images", found.images},
                        {"scales", images[0].size()}, {"asked", found.asked}, {"k", args.k}};
         object["left_out"] = found.left_out;
+        object["inputs"] = inputs.json();
         if (shown) object["rows"] = json_of(args, found);
         if (!labels.empty()) object["precision_at"] = precisions;
         object["read_seconds"] = read_seconds;
@@ -200,8 +205,9 @@ int execute(const Args& args) {
         fmt::print("precision at {}: {:.1f} %\n", i + 1, 100 * precisions[i]);
     std::fflush(stdout);
     if (!args.output.quiet)
-        say("{} asked among {} of {}, in {}\n", grouped(asked), counted(found.images, "image", "images"),
-            counted(static_cast<std::int64_t>(images[0].size()), "scale", "scales"), duration(total.seconds()));
+        say("{} asked among {} of {}, in {}\n{}", grouped(asked), counted(found.images, "image", "images"),
+            counted(static_cast<std::int64_t>(images[0].size()), "scale", "scales"), duration(total.seconds()),
+            inputs.text());
     if (!args.output.quiet && found.left_out > 0)
         say("{} equal others of their image and were left out, over all divergences\n",
             counted(found.left_out, "sample", "samples"));
@@ -218,6 +224,7 @@ void add_retrieve(CLI::App& app, CommandRun& run) {
         "a\n"
         "row: an npz or HDF5 file of one data set for each scale, any other of one scale.");
     command->add_option("images", args->images, "The images, or their features")->type_name("FILE")->required();
+    add_input(*command, args->input, "files of features, where their names do not say");
     add_counts(*command, "--ask", args->asked, "The images that ask, by their places from 0 on (all)", 0)
         ->type_name("I,J,...")
         ->group("Input");

@@ -12,8 +12,10 @@
 #include "command.h"
 #include "files.h"
 #include "gaps.h"
+#include "inputs.h"
 #include "interrupt.h"
 #include "json.h"
+#include "kith/cut.h"
 #include "kith/memory.h"
 #include "numbers.h"
 #include "options.h"
@@ -29,7 +31,7 @@ struct Args {
     bool graph = false;
     std::string base;
     std::string queries;
-    std::string format;
+    InputArgs input;
     std::int64_t k = 0;
     DistanceArgs distance;
     ExecutionArgs execution;
@@ -84,7 +86,7 @@ Json files_json(const Args& args) {
     return files;
 }
 
-struct Inputs {
+struct Paths {
     std::string base, queries;  // as MatrixReader takes them
 };
 
@@ -105,13 +107,14 @@ void explain_first(const Args& args, Answer& answer, const MakePlan& plan) {
     std::fflush(stdout);
 }
 
-Answer search_held(const Args& args, const Inputs& inputs, Options options, OutputSet& outputs) {
+Answer search_held(const Args& args, const Paths& paths, Inputs& inputs, Options options, OutputSet& outputs) {
     Answer answer;
     const Stopwatch reading_time;
-    const Matrix base = load_points(inputs.base, args.format);
-    const Matrix own_queries = args.graph ? Matrix{} : load_points(inputs.queries, args.format);
+    const auto [base, own_queries] = inputs.points_and_queries(paths.base, paths.queries);
     const Matrix& queries = args.graph ? base : own_queries;
     answer.read_seconds = reading_time.seconds();
+    inputs.take(result_bytes(queries.info.rows, args.k), "the result");
+    options.memory = inputs.memory_left();
     std::optional<ResultFiles> results;
     if (args.k > 0) {  // the library says better what is wrong with another
         results.emplace(result_files(outputs, args.result, queries.info.rows, args.k, base.info.rows));
@@ -138,20 +141,22 @@ Answer search_held(const Args& args, const Inputs& inputs, Options options, Outp
 }
 
 // Where --memory holds less than points, queries and results.
-std::optional<StreamedJob> streamed_job(const Args& args, const Inputs& inputs, const Options& options) {
+std::optional<StreamedJob> streamed_job(const Args& args, const Paths& paths, const std::string& format,
+                                        const Options& options) {
     const bool needs_all = args.with_data || args.include_self || needs_all_points(options.metric);
-    if (options.memory == 0 || args.k < 1 || needs_all) return std::nullopt;
+    if (options.memory == 0 || args.k < 1) return std::nullopt;
     StreamedJob job;
-    job.base = inputs.base;
-    job.queries = inputs.queries;
-    job.format = args.format;
-    job.base_info = MatrixReader(inputs.base, reading(args.format)).info();
-    job.query_info = args.graph ? job.base_info : MatrixReader(inputs.queries, reading(args.format)).info();
+    job.base = paths.base;
+    job.queries = paths.queries;
+    job.format = format;
+    job.base_info = MatrixReader(paths.base, reading(format)).info();
+    job.query_info = args.graph ? job.base_info : MatrixReader(paths.queries, reading(format)).info();
     job.k = args.k;
     job.memory = options.memory;
     job.options = options;
     job.quiet = args.output.quiet;
-    if (!exceeds_memory(job)) return std::nullopt;
+    if (!args.graph) require_same_columns(paths.base, job.base_info, paths.queries, job.query_info);
+    if (needs_all || !exceeds_memory(job)) return std::nullopt;
     return job;
 }
 
@@ -207,12 +212,16 @@ int execute(const Args& args) {
     set_execution(args.execution, options);
     check_kind(args);
     OutputSet outputs(args.result.force, [] { return !interrupted(); });
-    const Inputs inputs{part_of(args.base, args.format, "train"),
-                        args.graph ? "" : part_of(args.queries, args.format, "test")};
-    open_outputs(outputs, args, options.metric, inputs.base, inputs.queries);
+    Inputs inputs(args.input, options.memory);
+    const Paths paths{part_of(args.base, inputs.format(), "train"),
+                      args.graph ? "" : part_of(args.queries, inputs.format(), "test")};
+    open_outputs(outputs, args, options.metric, paths.base, paths.queries);
 
-    const std::optional<StreamedJob> job = streamed_job(args, inputs, options);
-    const Answer answer = job ? search_in_shards(args, *job, outputs) : search_held(args, inputs, options, outputs);
+    const std::optional<StreamedJob> job = streamed_job(args, paths, inputs.format(), options);
+    const Answer answer =
+        job ? search_in_shards(args, *job, outputs) : search_held(args, paths, inputs, options, outputs);
+    if (job) job->add_to(inputs, *answer.streamed);
+    inputs.compare(options.metric);
     const Neighbors& neighbors = answer.neighbors;
     const Json files = files_json(args);
 
@@ -220,6 +229,7 @@ int execute(const Args& args) {
         Json object = {
             {"command", args.graph ? "graph" : "search"}, {"kith", KITH_VERSION}, {"shape", to_json(answer.shape)}};
         if (args.graph) object["include_self"] = args.include_self;
+        object["inputs"] = inputs.json();
         object["metric"] = to_json(options.metric);
         object["plan"] = to_json(answer.plan);
         if (args.explain) object["explain"] = explain(answer.plan);
@@ -249,7 +259,8 @@ int execute(const Args& args) {
         std::fflush(stdout);
     }
     say_end(args.output,
-            (answer.streamed ? summary(*answer.streamed) : summary(neighbors.report)) + gaps_text(answer.gaps, args.k),
+            (answer.streamed ? summary(*answer.streamed) : summary(neighbors.report)) + inputs.text() +
+                gaps_text(answer.gaps, args.k),
             files);
     return exit_ok;
 }
@@ -279,9 +290,7 @@ void add(CLI::App& app, CommandRun& run, bool graph) {
                        "Each row begins with its own point, which k counts: as UMAP and scikit-learn take graphs")
             ->group("Input");
     }
-    command->add_option("--format", args->format, "Format of the input, where its name does not say")
-        ->type_name("NAME")
-        ->group("Input");
+    add_input(*command, args->input, "the input, where its name does not say");
     add_distance(*command, args->distance);
 
     const char* output = "Output (without a file: a table of the first rows)";

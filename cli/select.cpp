@@ -11,8 +11,10 @@
 
 #include "command.h"
 #include "files.h"
+#include "inputs.h"
 #include "interrupt.h"
 #include "json.h"
+#include "kith/cut.h"
 #include "numbers.h"
 #include "options.h"
 #include "print.h"
@@ -24,7 +26,7 @@ namespace {
 
 struct Args {
     std::string distances;
-    std::string format;
+    InputArgs input;
     std::int64_t k = 0;
     SelectArgs select;
     std::string ids;
@@ -48,8 +50,11 @@ int execute(const Args& args) {
     if (!ids.empty()) outputs.add("--ids", ids);
     if (!values.empty()) outputs.add("--values", values);
 
-    const Matrix matrix = load_matrix(args.distances, args.format);
+    Inputs inputs(args.input, options.memory);
+    const Matrix matrix = inputs.matrix(args.distances);
     const double read_seconds = total.seconds();
+    inputs.take(result_bytes(matrix.info.rows, std::max<std::int64_t>(args.k, 0)), "the result");
+    options.memory = inputs.memory_left();
     options.f64 = matrix.info.type == ElementType::f64;
     std::optional<ResultFiles> results;
     if (args.k > 0) results.emplace(outputs, ids, values, matrix.info.rows, args.k, matrix.info.cols, options.f64);
@@ -85,6 +90,7 @@ int execute(const Args& args) {
         object["largest"] = args.select.largest;
         object["sorted"] = !args.select.unsorted;
         object["order"] = args.select.order;
+        object["inputs"] = inputs.json();
         object["plan"] = to_json(plan);
         if (args.explain) object["explain"] = explain(plan);
         object["report"] = {{"path", neighbors.report.path}, {"device", neighbors.report.device}};
@@ -105,6 +111,7 @@ int execute(const Args& args) {
     if (!args.output.quiet) {
         say("{} of {} values in {} on {}, {}\n", counted(matrix.info.rows, "row", "rows"), grouped(matrix.info.cols),
             duration(neighbors.report.seconds), neighbors.report.device, neighbors.report.path);
+        say_text(inputs.text());
         for (const auto& [what, path] : files.items()) {
             say("{} written to {}\n", what, path.get<std::string>());
         }
@@ -124,9 +131,7 @@ void add_select(CLI::App& app, CommandRun& run) {
         ->required()
         ->group("Input");
     add_count(*command, "-k", args->k, "Values of each row", 1)->type_name("K")->required()->group("Input");
-    command->add_option("--format", args->format, "Format of the matrix, where its name does not say")
-        ->type_name("NAME")
-        ->group("Input");
+    add_input(*command, args->input, "the matrix, where its name does not say");
     add_select_options(*command, args->select, "Input");
     const char* output = "Output (without a file: a table of the first rows)";
     command->add_option("--ids", args->ids, "Write the columns: npy, ivecs, ibin")->type_name("FILE")->group(output);

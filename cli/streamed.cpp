@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "budget.h"
 #include "files.h"
 #include "interrupt.h"
 #include "kith/error.h"
@@ -100,6 +101,7 @@ void add(Report& all, const Report& one) {
 
 RowSizes sizes_of(const StreamedJob& job) {
     RowSizes sizes{.memory = job.memory, .cols = job.base_info.cols, .k = job.k};
+    sizes.process = tool_bytes;
     sizes.points = job.base_info.type;
     sizes.queries = job.query_info.type;
     sizes.most_queries = job.query_info.rows;
@@ -132,6 +134,11 @@ Report with_rows(const StreamedJob& job, std::int64_t first_point, std::int64_t 
 
 }  // namespace
 
+void StreamedJob::add_to(Inputs& inputs, const StreamedReport& report) const {
+    inputs.add(base, base_info, queries.empty() ? report.gaps.nan_queries : report.gaps.nan_points);
+    if (!queries.empty()) inputs.add(queries, query_info, report.gaps.nan_queries);
+}
+
 RowCut cut_of(const StreamedJob& job) {
     RowSizes sizes = sizes_of(job);
     sizes.shards_held = 2;
@@ -157,10 +164,12 @@ bool needs_all_points(const Metric& metric) {
 }
 
 bool exceeds_memory(const StreamedJob& job) {
-    if (job.memory <= process_bytes) return false;
     const RowSizes sizes = sizes_of(job);
-    return held_bytes(sizes, job.base_info.rows, job.queries.empty() ? 0 : job.query_info.rows, job.query_info.rows) >
-           static_cast<double>(job.memory);
+    const std::int64_t queries = job.queries.empty() ? 0 : job.query_info.rows;
+    const double whole = whole_bytes(sizes, job.base_info.rows, queries, job.query_info.rows);
+    // Of less than the tool takes itself, what little is held is as if it took nothing.
+    const std::int64_t memory = job.memory > tool_bytes ? job.memory : tool_bytes + std::min(job.memory, least_bytes);
+    return whole > static_cast<double>(memory);
 }
 
 Plan plan_of_part(const StreamedJob& job) {
@@ -189,11 +198,9 @@ StreamedReport each_part(const StreamedJob& job, const RowCut& cut, Options opti
     ShardStream shards(job, cut.points, (queries.rows - 1) / cut.queries + 1);
     for (std::int64_t first = 0; first < queries.rows; first += cut.queries, ++all.blocks) {
         const Matrix block = query_rows.next(cut.queries);
-        all.gaps.nan_queries += nan_rows(block.view());
         std::int64_t first_point = 0;
         for (std::int64_t s = 0; s < shards.shards(); ++s) {
             const Matrix& shard = shards.next();
-            if (first == 0 && !graph) all.gaps.nan_points += nan_rows(shard.view());
             of_call = static_cast<double>(block.info.rows) * static_cast<double>(shard.info.rows);
             add(all.report, with_rows(job, first_point, first, [&] {
                     return search({shard.view(), first_point, block.view(), first}, options);
@@ -201,9 +208,14 @@ StreamedReport each_part(const StreamedJob& job, const RowCut& cut, Options opti
             stop_if_interrupted();
             first_point += shard.info.rows;
             done += of_call;
+            if (first == 0) all.gaps.nan_points += nan_rows(shard.view());
         }
+        if (first == 0) require_numbers(job.base, job.base_info.rows, all.gaps.nan_points);
+        all.gaps.nan_queries += nan_rows(block.view());
         end_block(block.view(), first);
     }
+    require_numbers(job.queries.empty() ? job.base : job.queries, queries.rows, all.gaps.nan_queries);
+    if (graph) all.gaps.nan_points = 0;  // they are the queries
     all.shards = shards.shards();
     all.waited_seconds = shards.waited_seconds();
     all.report.queries = queries.rows;

@@ -7,12 +7,15 @@
 #include <string>
 
 #include "gaps.h"
+#include "inputs.h"
 #include "json.h"
 #include "kith/cut.h"
 #include "kith/io.h"
 #include "kith/kith.h"
 
 namespace kith::cli {
+
+struct StreamedReport;
 
 struct StreamedJob {
     std::string base, queries, format;  // as MatrixReader takes them; no queries: a graph of the base
@@ -21,6 +24,9 @@ struct StreamedJob {
     std::int64_t memory = 0;            // bytes of the whole process
     Options options;                    // `memory` and `progress` are set here
     bool quiet = false;
+
+    // Tells of what was read, as Inputs does itself of what it reads.
+    void add_to(Inputs& inputs, const StreamedReport& report) const;
 };
 
 struct StreamedReport {
@@ -32,8 +38,7 @@ struct StreamedReport {
     Gaps gaps;
 };
 
-// Whether points, queries and results, held at once, take more than `memory`. False where that is less than any search
-// takes: it then bounds the workspace alone.
+// Whether points, queries and results, held at once, take more than `memory`.
 bool exceeds_memory(const StreamedJob& job);
 
 // Whether the metric has to be estimated from all points.

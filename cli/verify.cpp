@@ -12,8 +12,10 @@
 
 #include "command.h"
 #include "files.h"
+#include "inputs.h"
 #include "interrupt.h"
 #include "json.h"
+#include "kith/cut.h"
 #include "kith/verify.h"
 #include "listed.h"
 #include "numbers.h"
@@ -34,7 +36,7 @@ struct Args {
     bool graph = false;
     std::string ids;
     std::string distances;
-    std::string format;
+    InputArgs input;
     std::int64_t k = 0;
     std::int64_t sample = 0;
     DistanceArgs distance;
@@ -227,11 +229,16 @@ int execute(const Args& args) {
     set_execution(args.execution, options.search);
     options.sample = args.sample;
     options.distances_of_others = !subject.by_kith;
-    const Matrix base = load_points(part_of(subject.base, args.format, "train"), args.format);
-    const Matrix queries =
-        subject.graph ? Matrix{} : load_points(part_of(subject.queries, args.format, "test"), args.format);
-    const Listed listed =
-        load_listed(subject.ids, subject.distances, subject.graph ? base.info.rows : queries.info.rows, args.k);
+    Inputs inputs(args.input, options.search.memory);
+    const auto [base, queries] =
+        inputs.points_and_queries(part_of(subject.base, inputs.format(), "train"),
+                                  subject.graph ? "" : part_of(subject.queries, inputs.format(), "test"));
+    const std::int64_t found_rows = subject.graph ? base.info.rows : queries.info.rows;
+    const Listed listed = load_listed(subject.ids, subject.distances, found_rows, args.k);
+    inputs.take(static_cast<double>(listed.ids.size() + listed.distances.size()) * sizeof(std::int64_t), subject.ids);
+    const std::int64_t judged = args.sample > 0 ? std::min(args.sample, listed.rows) : listed.rows;
+    inputs.take(result_bytes(judged, listed.k + 1), "the result");
+    options.search.memory = inputs.memory_left();
     const std::vector<float> narrow =
         listed.f64 ? std::vector<float>{} : std::vector<float>(listed.distances.begin(), listed.distances.end());
     FoundNeighbors found(view(listed.ids.data(), listed.rows, listed.k, listed.stride));
@@ -255,7 +262,7 @@ int execute(const Args& args) {
     } else {
         print_report(subject, options.search.metric, listed, outcome);
         if (!args.output.quiet)
-            say("recomputed on {} in {}\n", outcome.report.device, duration(outcome.report.seconds));
+            say("recomputed on {} in {}\n{}", outcome.report.device, duration(outcome.report.seconds), inputs.text());
     }
     return outcome.is_exact() ? exit_ok : exit_not_exact;
 }
@@ -282,9 +289,7 @@ void add_verify(CLI::App& app, CommandRun& run) {
     command->add_option("--distances", args->distances, "Their distances, to be compared bit for bit as f32")
         ->type_name("FILE")
         ->group(group);
-    command->add_option("--format", args->format, "Format of base and queries, where their names do not say")
-        ->type_name("NAME")
-        ->group(group);
+    add_input(*command, args->input, "base and queries, where their names do not say");
     add_count(*command, "-k", args->k, "Check the first K ids of each row only", 1)->type_name("K")->group(group);
     add_count(*command, "--sample", args->sample, "Check N rows, evenly spaced, instead of all", 1)
         ->type_name("N")

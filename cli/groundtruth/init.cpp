@@ -7,6 +7,7 @@
 #include "files.h"
 #include "groundtruth/commands.h"
 #include "groundtruth/describe.h"
+#include "inputs.h"
 #include "kith/error.h"
 #include "numbers.h"
 #include "option_names.h"
@@ -23,7 +24,7 @@ struct Args {
     std::vector<std::string> base;
     std::string queries;
     bool graph = false;
-    std::string format;
+    InputArgs input;
     std::int64_t k = 0;
     DistanceArgs distance;
     std::string memory;
@@ -40,22 +41,27 @@ int execute(const Args& args) {
     std::vector<double> numbers;
     options.k = args.k;
     options.graph = args.graph;
-    options.format = args.format;
+    Inputs inputs(args.input);
+    options.format = inputs.format();
     if (!args.memory.empty()) options.memory = parse_bytes(args.memory);
     options.metric = make_metric(args.distance, numbers);
     options.shard_rows = args.shard_rows;
     options.query_rows = args.query_rows;
-    for (const std::string& path : args.base) options.base.push_back(part_of(path, args.format, "train"));
-    if (!args.graph) options.queries = part_of(args.queries, args.format, "test");
+    for (const std::string& path : args.base) options.base.push_back(part_of(path, options.format, "train"));
+    if (!args.graph) options.queries = part_of(args.queries, options.format, "test");
     JobInfo job;
     {
         ProgressBar bar(!args.output.quiet);
         options.on_step = drawn(bar);
         job = with_option_names([&] { return init(args.folder, options); });
     }
+    for (const std::string& path : options.base) inputs.add_other(path);
+    if (!args.graph) inputs.add_other(options.queries);
+    inputs.compare(options.metric);
     if (args.output.json) {
         Json json = {{"command", "groundtruth init"}};
         json.update(job_json(job));
+        json["inputs"] = inputs.json();
         json["seconds"] = time.seconds();
         print_json(json);
     } else if (!args.output.quiet) {
@@ -63,6 +69,7 @@ int execute(const Args& args) {
             counted(job.queries.rows, "query", "queries"), counted(job.base.rows, "point", "points"),
             counted(job.units(), "unit", "units"), counted(job.blocks, "block", "blocks"),
             counted(job.shards, "shard", "shards"), job.folder, duration(time.seconds()));
+        say_text(inputs.text());
     }
     return exit_ok;
 }
@@ -85,9 +92,7 @@ void add_init(CLI::App& app, CommandRun& run) {
     command->add_flag("--graph", args->graph, "Instead of --queries: each point's neighbours among the other points")
         ->group("Input");
     add_count(*command, "-k", args->k, "Neighbours of each", 1)->type_name("K")->required()->group("Input");
-    command->add_option("--format", args->format, "Format of the input, where its name does not say")
-        ->type_name("NAME")
-        ->group("Input");
+    add_input(*command, args->input, "the input, where its name does not say");
     add_distance(*command, args->distance);
     const char* group = "The cut (never changes the answer)";
     command->add_option("--memory", args->memory, "What a worker may take; shards and blocks are cut by it (4GiB)")

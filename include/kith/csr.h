@@ -69,6 +69,8 @@ struct CsrMatrix {
 // read_csr() refuses by its name. The format of standard input, "-", is to be named. Throws bad_file where it cannot be
 // read, invalid_argument where the format is not known, cancelled.
 KITH_EXPORT bool is_csr(const std::string& path, const ReadOptions& options = {});
+// Bytes that read_csr() takes, by the headers. Throws as it does.
+KITH_EXPORT double csr_bytes(const std::string& path);
 // What scipy.sparse.save_npz wrote of a matrix of format csr, also one without entries, with its values of any type
 // that npy files are read in: columns are put into order, those of a row that repeat are added up. `proceed`: as of
 // ReadOptions. Throws bad_file for another format, and for numbers that contradict each other; cancelled.

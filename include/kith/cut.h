@@ -23,6 +23,7 @@ struct RowSizes {
     int shards_held = 1, blocks_held = 1;                               // 2: while one is searched, the next is read
     std::int64_t most_queries = 0;                                      // in a block
     bool fixed_queries = false;                                         // so many, whatever they take
+    std::int64_t process = process_bytes;                               // what the process takes besides
 };
 struct RowCut {
     std::int64_t queries = 0, points = 0;  // at most, at once
@@ -30,6 +31,11 @@ struct RowCut {
 };
 // Bytes of a process that holds so many points, queries beside them, and results of so many, and searches on the CPU.
 KITH_EXPORT double held_bytes(const RowSizes& sizes, std::int64_t points, std::int64_t queries, std::int64_t results);
+// The same of a search of all points at once, whose results are handed on as they are, with the least workspace that it
+// is quick with.
+KITH_EXPORT double whole_bytes(const RowSizes& sizes, std::int64_t points, std::int64_t queries, std::int64_t results);
+// Bytes of results of so many queries.
+KITH_EXPORT double result_bytes(std::int64_t queries, std::int64_t k);
 // Throws out_of_memory where not one of each fits; `who` needs them ("a worker").
 KITH_EXPORT RowCut cut_by_memory(const RowSizes& sizes, const std::string& who);
 

@@ -20,13 +20,32 @@ struct FileInfo {
     std::int64_t rows = 0;
     std::int64_t cols = 0;
     ElementType type = ElementType::f32;
+    // What a reader found out of a file that does not say it, for a person to read: of a table in text, that line 1
+    // names the columns, or that column 1 is left out. "" where there was nothing to find out.
+    std::string remark{};
 };
 
+// How a table in text (csv, csv64, csvi64) is to be read. What is not said is found out from the table; where it may be
+// read in two ways, reading it throws bad_file.
+struct TableOptions {
+    std::optional<bool> header{};  // whether the first line names the columns
+    std::int64_t skip = 0;         // lines before the first, whatever they hold
+    bool decimal_comma = false;    // 1,5 is 1.5, and a comma separates no cells
+    std::string columns{};         // those to read, in that order: "2-", "1,4-6", "x,y"; numbers count from 1; "": all
+};
+// The name of a format with these options, as every function takes it that takes the name of a format to read:
+// "csv:header=no:skip=2:columns=2-". Throws invalid_argument for what cannot be read so.
+KITH_EXPORT std::string table_format(const std::string& format, const TableOptions& options);
+
 struct ReadOptions {
-    std::string format{};  // "": by the file's suffix; with ".gz" behind it, gzipped whatever the suffix
+    // "": by the file's suffix; with ".gz" behind it, gzipped whatever the suffix; or as table_format() makes it.
+    std::string format{};
     // Called from the calling thread many times a second while a file is opened or read; false cancels: the call throws
     // Error{cancelled}.
     std::function<bool()> proceed{};
+    // Whether all rows will be in memory at once: a compressed file whose header says that it does not fit
+    // (kith/memory.h) is then refused as out_of_memory before the rest of it is decompressed.
+    bool whole = false;
 };
 
 // Reads a matrix by rows. `path` may carry a data set (file.hdf5/train, file.npz/arr_0; a file of one needs no name)
@@ -48,9 +67,8 @@ public:
     KITH_EXPORT void read(std::int64_t first, std::int64_t count, void* out);
 
 private:
-    friend struct Matrix read_matrix(const std::string& path, const ReadOptions& options);
+    friend struct Matrix read_matrix(MatrixReader& reader);
     struct State;
-    MatrixReader(const std::string& path, const ReadOptions& options, bool held);
     std::unique_ptr<State> state_;
 };
 
@@ -62,10 +80,10 @@ struct Matrix {
         return {bytes.data(), info.rows, info.cols, info.cols, info.type, Layout::row_major, host_memory};
     }
 };
-// Throws out_of_memory before it allocates where the matrix does not fit into what is free (kith/memory.h); of a
-// compressed file whose header says its size, also before it decompresses the rest.
+// Throws out_of_memory before it allocates where the matrix does not fit into what is free (kith/memory.h).
 KITH_EXPORT Matrix read_matrix(const std::string& path, const std::string& format = "");
-KITH_EXPORT Matrix read_matrix(const std::string& path, const ReadOptions& options);
+KITH_EXPORT Matrix read_matrix(const std::string& path, const ReadOptions& options);  // `whole` whatever it says
+KITH_EXPORT Matrix read_matrix(MatrixReader& reader);
 
 // The names of the data sets in a file (hdf5: "train", "group/points"; truth: "ids", "distances"), each to be read as
 // path/NAME; none for a format of one matrix. Throws bad_file.

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 from pathlib import Path
 from typing import Any, NamedTuple, Optional, Sequence, Union
 
@@ -119,10 +120,27 @@ class Verification(NamedTuple):
     wrong: list[int]  #: queries of the sample whose neighbours differ in a bit
 
 
+def _table_format(format: str, header: bool | None, columns: str, skip: int, decimal: str) -> str:  # noqa: A002
+    if header is not None and not isinstance(header, bool):
+        raise TypeError(f"header: {type(header).__name__}; expected True, False or None")
+    if decimal not in ("point", "comma"):
+        raise ValueError(f"decimal: {decimal!r}; expected 'point' or 'comma'")
+    return _core.table_format(_text(format, "format"), header, _integer(skip, "skip"), decimal == "comma", _text(columns, "columns"))
+
+
+def _warn_of_table(path: str, format: str) -> None:  # noqa: A002
+    """What the reader found out of a table in text."""
+    if not (format.startswith("csv") or ".csv" in path or ".tsv" in path):
+        return
+    remark = _core.table_remark(path, format)
+    if remark:
+        warnings.warn(f"{path}: {remark}", stacklevel=3)
+
+
 def init(folder: Folder, points: Any, queries: Any = None, k: int = 10, *, metric: str = "sqeuclidean", p: float = 2.0,
          inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False, formula: str | None = None,
-         start: float = 0.0, format: str = "", memory: int = 0,  # noqa: A002
-         shard_rows: int = 0, query_rows: int = 0, progress: Progress = None) -> Job:
+         start: float = 0.0, format: str = "", header: bool | None = None, columns: str = "", skip: int = 0,  # noqa: A002
+         decimal: str = "point", memory: int = 0, shard_rows: int = 0, query_rows: int = 0, progress: Progress = None) -> Job:
     """Cut a search, or a graph, into units and write the manifest into a folder.
 
     Parameters
@@ -140,6 +158,11 @@ def init(folder: Folder, points: Any, queries: Any = None, k: int = 10, *, metri
         As in `kith.search`. What ``"mahalanobis"`` and ``"seuclidean"`` are not given is estimated here, from all points.
     format : str
         Of the files, where their names do not say.
+    header, columns, skip, decimal
+        How tables in text (csv) are read. ``header``: whether the first line names the columns. ``columns``: those to read, by
+        place from 1 on or by name (``"2-"``, ``"1,4-6"``, ``"x,y"``). ``skip``: lines before the table. ``decimal``: ``"comma"``
+        where 1,5 is 1.5. What is not given is found out, with a warning that says it; a table that may be read in two ways is
+        an error.
     memory : int
         Bytes that a worker may take, by which shards and blocks are cut; 0: 4 GiB.
     shard_rows : int
@@ -174,6 +197,7 @@ def init(folder: Folder, points: Any, queries: Any = None, k: int = 10, *, metri
     if _integer(k, "k") < 1:
         raise ValueError(f"k is {k}: expected at least 1")
     how = _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start)
+    format = _table_format(format, header, columns, skip, decimal)  # noqa: A001
     if (Path(folder) / "manifest.json").exists():
         raise ValueError(f"{folder}: has a job already; run goes on with it")
     written: list[str] = []
@@ -182,7 +206,9 @@ def init(folder: Folder, points: Any, queries: Any = None, k: int = 10, *, metri
         asked = [""] if queries is None else _files(queries, "queries", folder, written)
         if len(asked) > 1:
             raise ValueError(f"queries: {len(asked)} files; expected one")
-        made = _core.groundtruth_init(folder, base, asked[0], queries is None, k, _text(format, "format"), how,
+        for path in base + [path for path in asked if path]:
+            _warn_of_table(path, format)
+        made = _core.groundtruth_init(folder, base, asked[0], queries is None, k, format, how,
                                       _integer(shard_rows, "shard_rows"), _integer(query_rows, "query_rows"),
                                       _settings(False, "auto", memory, 0, "", "", 0, progress))
     except BaseException:

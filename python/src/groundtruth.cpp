@@ -2,16 +2,19 @@
 #include "kith/groundtruth.h"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "gil.h"
 #include "interrupt.h"
+#include "kith/io.h"
 #include "matrix.h"
 #include "modules.h"
 #include "settings.h"
@@ -174,6 +177,17 @@ void add_groundtruth(nb::module_& module) {
     module.def("groundtruth_init", init_in, nb::arg("folder"), nb::arg("base"), nb::arg("queries"), nb::arg("graph"),
                nb::arg("k"), nb::arg("format"), nb::arg("metric"), nb::arg("shard_rows"), nb::arg("query_rows"),
                nb::arg("settings"));
+    module.def(
+        "table_format",
+        [](const std::string& format, std::optional<bool> header, std::int64_t skip, bool decimal_comma,
+           const std::string& columns) {
+            return table_format(format, {header, skip, decimal_comma, columns});
+        },
+        nb::arg("format"), nb::arg("header").none(), nb::arg("skip"), nb::arg("decimal_comma"), nb::arg("columns"));
+    module.def("table_remark", [](const std::string& path, const std::string& format) {
+        const ReleasedGil released;
+        return MatrixReader(path, format).info().remark;
+    });
     module.def("groundtruth_info", [](const std::string& folder) { return dict_of(groundtruth::info(folder)); });
     module.def("groundtruth_run", run_in, nb::arg("folder"), nb::arg("units"), nb::arg("wait"), nb::arg("lease"),
                nb::arg("strict"), nb::arg("settings"));

@@ -247,3 +247,29 @@ def test_pipes_are_not_waited_for(tmp_path: Path, part: str) -> None:
     for call in (jobs.run, jobs.verify, jobs.merge):
         with pytest.raises(OSError, match="pipe|regular file"):
             call(tmp_path)
+
+
+def test_tables_in_text(tmp_path: Path) -> None:
+    table = tmp_path / "points.csv"
+    rows = [[0.5, 0.25], [2, 3], [4, 5]]
+    table.write_text(",0,1\n0,0.5,0.25\n1,2.0,3.0\n2,4.0,5.0\n")  # as pandas' to_csv()
+    expected = kith.graph(np.array(rows, np.float32), 1)
+
+    def found(name: str, **how: Any) -> Any:
+        job = jobs.init(tmp_path / name, table, k=1, **how)
+        assert job.dimensions == 2
+        jobs.run(tmp_path / name)
+        return jobs.merge(tmp_path / name)
+
+    with pytest.warns(UserWarning, match="line 1 names the columns; column 1, without a name, is left out"):
+        same(found("found_out"), expected)
+    same(found("said", header=True, columns="2-"), expected)
+    table.write_text("2 points\nx;y\n0,5;0,25\n2;3\n4;5\n")
+    same(found("comma", skip=1, header=True, columns="x,y", decimal="comma"), expected)
+    table.write_text("0,1\n0.5,0.25\n2.0,3.0\n4.0,5.0\n")
+    with pytest.raises(OSError, match="--header yes or --header no"):
+        jobs.init(tmp_path / "ambiguous", table, k=1)
+    same(found("header", header=True), expected)
+    for how, message in (({"header": "yes"}, "header: str"), ({"decimal": ","}, "decimal: ','"), ({"skip": -1}, "skip: -1")):
+        with pytest.raises((TypeError, ValueError), match=message):
+            jobs.init(tmp_path / "refused", table, k=1, **how)

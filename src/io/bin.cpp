@@ -1,4 +1,5 @@
-// fbin, ibin, u8bin, i8bin, hbin (big-ann-benchmarks): u32 rows, u32 columns, then the rows.
+// fbin, ibin, u8bin, i8bin, hbin, dbin (big-ann-benchmarks, cuVS, usearch): u32 rows, u32 columns, then the rows; or
+// both as u64, as cuVS writes what 32 bits do not hold.
 #include "io/errors.h"
 #include "io/flat.h"
 
@@ -7,9 +8,53 @@ namespace {
 
 constexpr std::int64_t header_bytes = 2 * sizeof(std::uint32_t);
 
+constexpr std::int64_t wide_header_bytes = 2 * sizeof(std::uint64_t);
+
+// Whether the file is as long as a header of 64 bits says, which `info` then is of.
+bool has_wide_header(ByteInput& input, FileInfo& info) {
+    if (input.size_within(wide_header_bytes) < wide_header_bytes) return false;
+    const auto rows = input.value_at<std::uint64_t>(0), cols = input.value_at<std::uint64_t>(sizeof(std::uint64_t));
+    if (rows < 1 || cols < 1 || rows > INT64_MAX || cols > INT64_MAX) return false;
+    const std::int64_t bytes =
+        matrix_bytes(static_cast<std::int64_t>(rows), static_cast<std::int64_t>(cols), info.type);
+    if (bytes < 0 || bytes > input.most_bytes() - wide_header_bytes) return false;
+    if (input.size_within(wide_header_bytes + bytes) != wide_header_bytes + bytes) return false;
+    info.rows = static_cast<std::int64_t>(rows);
+    info.cols = static_cast<std::int64_t>(cols);
+    return true;
+}
+
+// Whether the file was cut off, still has the header of the whole, and holds all rows that are asked for.
+bool is_part(ByteInput& input, const Location& location, FileInfo& info) {
+    const std::int64_t whole = matrix_bytes(info.rows, info.cols, info.type);
+    if (info.cols < 1 || !input.is_counted() || input.size() - header_bytes >= whole) return false;
+    const std::int64_t rows = (input.size() - header_bytes) / matrix_bytes(1, info.cols, info.type);
+    if (rows < 1) return false;
+    const std::optional<RowRange>& asked = location.rows;
+    if (!asked || !asked->count || asked->first > rows || *asked->count > rows - asked->first) {
+        bad_bytes(input.path(), header_bytes,
+                  fmt::format("{} bytes up to the end of the file ({} x {} {})", whole, info.rows, info.cols,
+                              name(info.type)),
+                  fmt::format("{}; where it is a part of the whole, {}:0:{} reads the rows that are there",
+                              input.size() - header_bytes, input.path(), rows));
+    }
+    info.remark = fmt::format("a part: {} of the {} rows that its header says are there", rows, info.rows);
+    info.rows = rows;
+    return true;
+}
+
 SourcePtr open_bin(const Location& location, const char* format, ElementType type) {
     std::unique_ptr<ByteInput> input = open_input(location);
-    const FileInfo info{format, input->value_at<std::uint32_t>(0), input->value_at<std::uint32_t>(4), type};
+    FileInfo info{format, input->value_at<std::uint32_t>(0), input->value_at<std::uint32_t>(4), type};
+    const std::int64_t bytes = matrix_bytes(info.rows, info.cols, type);
+    const bool fits = bytes > 0 && bytes <= input->most_bytes() - header_bytes;
+    if (fits && !input->is_counted())
+        input->require_room(bytes, fmt::format("{} ({} x {} {})", input->path(), info.rows, info.cols, name(type)));
+    if (!fits || input->size_within(header_bytes + bytes) != header_bytes + bytes) {
+        if (has_wide_header(*input, info))
+            return std::make_unique<FlatSource>(std::move(input), info, wide_header_bytes);
+        if (is_part(*input, location, info)) return std::make_unique<FlatSource>(std::move(input), info, header_bytes);
+    }
     require_exact_size(*input, info, header_bytes);
     return std::make_unique<FlatSource>(std::move(input), info, header_bytes);
 }
@@ -36,6 +81,9 @@ SourcePtr open_i8bin(const Location& location) {
 SourcePtr open_hbin(const Location& location) {
     return open_bin(location, "hbin", ElementType::f16);
 }
+SourcePtr open_dbin(const Location& location) {
+    return open_bin(location, "dbin", ElementType::f64);
+}
 SinkPtr create_fbin(const Target& target, const FileInfo& info) {
     return create_bin(target, info, "f32");
 }
@@ -50,6 +98,9 @@ SinkPtr create_i8bin(const Target& target, const FileInfo& info) {
 }
 SinkPtr create_hbin(const Target& target, const FileInfo& info) {
     return create_bin(target, info, "f16");
+}
+SinkPtr create_dbin(const Target& target, const FileInfo& info) {
+    return create_bin(target, info, "f64");
 }
 
 }  // namespace kith::io

@@ -147,14 +147,29 @@ std::size_t put_row(CsrMatrix& m, std::size_t first, std::size_t last, std::size
 
 bool is_csr(const std::string& path, const ReadOptions& options) {
     const machine::FloatState state;
-    const io::SourcePath source = io::parse_source(path);
+    io::SourcePath source = io::parse_source(path);
     if (!source.location.dataset.empty() || source.rows) return false;
-    if (std::string_view(io::format_of(path, options.format).name) != "npz" || io::is_gzip_name(options.format))
-        return false;
+    const io::Format& known = io::format_to_read(source.location, options.format);
+    if (std::string_view(known.name) != "npz" || source.location.gzipped) return false;
     const std::vector<io::ZipMember> members = members_of(path, options.proceed);
     // In other formats than csr other arrays are beside these two.
     return find(members, "shape") &&
            (find(members, "format") || (find(members, "indptr") && find(members, "indices") && find(members, "data")));
+}
+
+double csr_bytes(const std::string& path) {
+    const machine::FloatState state;
+    const std::vector<io::ZipMember> members = members_of(path, {});
+    double elements = 0;
+    for (const char* array : {"indptr", "indices", "data"}) {
+        const io::ZipMember* const member = find(members, array);
+        if (!member) continue;  // read_csr() says so
+        const auto input = io::open_member(io::open_bytes({path}), *member, {path + "/" + array});
+        const std::vector<std::int64_t> shape = io::read_npy_header(*input).shape;
+        if (!shape.empty()) elements += static_cast<double>(shape[0]);
+    }
+    // As they lie in the file, and as they are given.
+    return 2 * sizeof(std::int64_t) * elements;
 }
 
 CsrMatrix read_csr(const std::string& path, const std::function<bool()>& proceed) {

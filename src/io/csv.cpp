@@ -8,103 +8,41 @@
 #include "io/errors.h"
 #include "io/format.h"
 #include "io/output.h"
-#include "io/text_lines.h"
+#include "io/table.h"
 #include "io/text_numbers.h"
 
 namespace kith::io {
 namespace {
 
-// The offset of a row is remembered for every so many rows, so that a range of rows is found without reading what is
-// before.
-constexpr std::int64_t rows_per_mark = 1024;
-
 // Text is written in pieces of about this size.
 constexpr std::size_t piece_bytes = std::size_t{1} << 20;
-
-struct RowMark {
-    std::int64_t offset;
-    std::int64_t line;
-};
-
-struct Table {
-    std::int64_t rows = 0, cols = 0;
-    std::int64_t first_line = 0;  // which has `cols` cells
-    Separator separator = Separator::comma;
-    std::vector<RowMark> marks;
-};
-
-// What holds no row: nothing, or a comment as NumPy's savetxt writes it.
-bool is_passed_over(std::string_view line) {
-    const std::string_view text = trimmed(line);
-    return text.empty() || text[0] == '#';
-}
-
-// Names of columns hardly do: a decimal comma, a sign of percent or a suffix makes no name of a number.
-bool begins_as_number(std::string_view cell) {
-    return !cell.empty() && std::string_view("0123456789+-.").find(cell[0]) != std::string_view::npos;
-}
-
-// A line without any number names the columns. One with some, or with what begins as one, is a row: a wrong cell in it
-// must not hide the others.
-bool is_header(std::string_view line, Separator separator) {
-    Cells cells(line, separator);
-    bool words = false;
-    for (std::string_view cell; cells.next(cell);) {
-        double value = 0;
-        const bool number = parse_number(cell, value) != Parsed::other;
-        if ((number && !cell.empty()) || begins_as_number(cell)) return false;
-        words = words || !number;
-    }
-    return words;
-}
-
-// Reads all lines once: every row has as many cells as the first, so that the matrix is no larger than its text allows.
-Table examine(ByteInput& input) {
-    Table table;
-    Lines lines(input);
-    for (std::string_view line; lines.next(line);) {
-        if (is_passed_over(line)) continue;
-        const bool first = table.first_line == 0;
-        if (first) table.separator = separator_of(trimmed(line));
-        const std::int64_t cells = count_cells(line, table.separator);
-        if (first) {
-            table.first_line = lines.number();
-            table.cols = cells;
-            if (is_header(line, table.separator)) continue;
-        }
-        if (cells != table.cols) {
-            bad_file(input.path(), fmt::format("line {}: expected {} cells as in line {}, found {}", lines.number(),
-                                               table.cols, table.first_line, cells));
-        }
-        if (table.rows++ % rows_per_mark == 0) table.marks.push_back({lines.offset(), lines.number()});
-    }
-    if (table.rows == 0) bad_file(input.path(), "expected at least one row of numbers, found none");
-    return table;
-}
 
 template <class T>
 class CsvSource final : public Source {
 public:
     CsvSource(std::unique_ptr<ByteInput> input, const char* format, ElementType type, Table table)
-        : Source({format, table.rows, table.cols, type}),
+        : Source({format, table.rows, table.cols, type, std::move(table.remark)}),
           input_(std::move(input)),
           table_(std::move(table)),
-          lines_(*input_, table_.marks[0].offset, table_.marks[0].line) {}
+          lines_(*input_) {}
 
     void read(std::int64_t first, std::int64_t count, std::byte* out) override {
-        if (first != next_row_) {
-            const RowMark& mark = table_.marks[static_cast<std::size_t>(first / rows_per_mark)];
+        // Lines count the header, where there is one.
+        std::int64_t from = first + (table_.header ? 1 : 0);
+        const std::int64_t to = from + count;
+        if (from != next_) {
+            const LineMark& mark = table_.marks[static_cast<std::size_t>(from / lines_per_mark)];
             lines_ = Lines(*input_, mark.offset, mark.line);
-            next_row_ = first / rows_per_mark * rows_per_mark;
+            next_ = from / lines_per_mark * lines_per_mark;
         }
         // Until it is done again, an error leaves no place to go on from.
-        std::int64_t row = std::exchange(next_row_, -1);
-        for (; row < first; ++row) next_line();
-        for (; row < first + count; ++row) {
+        std::int64_t at = std::exchange(next_, -1);
+        for (; at < from; ++at) next_line();
+        for (; at < to; ++at) {
             parse_row(next_line(), out);
             out += table_.cols * static_cast<std::int64_t>(sizeof(T));
         }
-        next_row_ = row;
+        next_ = at;
     }
 
 private:
@@ -116,31 +54,46 @@ private:
         return line;
     }
 
-    void parse_row(std::string_view line, std::byte* out) const {
+    void parse_row(std::string_view line, std::byte* row) const {
         Cells cells(line, table_.separator);
         std::string_view cell;
-        for (std::int64_t j = 0; j < table_.cols; ++j, out += sizeof(T)) {
-            T value{};
-            if (!cells.next(cell)) refuse(j, "a cell", "the end of the line");
-            switch (parse_number(cell, value)) {
-                case Parsed::number:
-                    break;
-                case Parsed::other:
-                    refuse(j, std::is_integral_v<T> ? "an integer" : "a number", shown(cell));
-                case Parsed::too_large:
-                    refuse(j,
-                           fmt::format("a value within the range of {}{}", name(info_.type),
-                                       std::is_same_v<T, float> ? " (csv64 reads f64)" : ""),
-                           shown(cell));
+        std::int64_t col = 0;
+        for (const ColumnRange& range : table_.columns) {
+            for (; col < range.first; ++col) cells.next(cell);
+            std::byte* out = row + range.to * static_cast<std::int64_t>(sizeof(T));
+            for (; col < range.first + range.count; ++col, out += sizeof(T)) {
+                if (!cells.next(cell)) refuse(col, "a cell", "the end of the line");
+                const T value = parse_cell(col, cell);
+                std::memcpy(out, &value, sizeof value);
             }
-            std::memcpy(out, &value, sizeof value);
         }
     }
 
-    static std::string shown(std::string_view cell) {
-        std::string text = "\"";
-        for (const char c : cell.substr(0, 32)) text += c >= ' ' && c <= '~' ? c : '?';
-        return text + '"';
+    T parse_cell(std::int64_t col, std::string_view cell) const {
+        T value{};
+        switch (parse_number(cell, table_.decimal_comma, value)) {
+            case Parsed::number:
+                return value;
+            case Parsed::other:
+                refuse(col, std::is_integral_v<T> ? "an integer" : "a number", shown(cell) + advice(col, cell));
+            case Parsed::too_large:
+                break;
+        }
+        refuse(col,
+               fmt::format("a value within the range of {}{}", name(info_.type),
+                           std::is_same_v<T, float> ? " (csv64 reads f64)" : ""),
+               shown(cell));
+    }
+
+    // What would read a table with such a cell.
+    std::string advice(std::int64_t col, std::string_view cell) const {
+        T value{};
+        if (!table_.decimal_comma && parse_number(cell, true, value) == Parsed::number)
+            return "; --decimal comma reads decimals behind a comma";
+        std::string text;
+        if (lines_.number() == table_.marks[0].line) text += "; --header yes takes the line for names of columns";
+        if (col > 0 || table_.cols > 1) text += "; --columns says which to read";
+        return text;
     }
 
     [[noreturn]] void refuse(std::int64_t col, std::string_view expected, std::string_view found) const {
@@ -151,13 +104,13 @@ private:
     std::unique_ptr<ByteInput> input_;
     Table table_;
     Lines lines_;
-    std::int64_t next_row_ = 0;
+    std::int64_t next_ = -1;  // the line that lines_ gives next
 };
 
 template <class T>
 SourcePtr open_table(const Location& location, const char* format, ElementType type) {
     std::unique_ptr<ByteInput> input = open_input(location);
-    Table table = examine(*input);
+    Table table = examine_table(*input, location.table);
     return std::make_unique<CsvSource<T>>(std::move(input), format, type, std::move(table));
 }
 
@@ -177,6 +130,7 @@ public:
                 if (j > 0) text_ += separator_;
                 append_element(rows);
             }
+            if (std::exchange(is_first_, false)) mark_as_row();
             text_ += '\n';
             if (text_.size() >= piece_bytes) flush();
         }
@@ -212,6 +166,13 @@ private:
         }
     }
 
+    // No name of a column begins with a sign.
+    void mark_as_row() {
+        const bool whole = info_.type != ElementType::f32 && info_.type != ElementType::f64;
+        const FirstLine line(text_, separator_ == '\t' ? Separator::tab : Separator::comma, false);
+        if (line.may_be_names(whole)) text_.insert(0, 1, '+');
+    }
+
     void flush() {
         output_->write(text_.data(), static_cast<std::int64_t>(text_.size()));
         text_.clear();
@@ -220,6 +181,7 @@ private:
     std::unique_ptr<Output> output_;
     FileInfo info_;
     char separator_;
+    bool is_first_ = true;
     std::string text_;
 };
 

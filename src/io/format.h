@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,13 +20,21 @@ static_assert(std::endian::native == std::endian::little, "the formats are littl
 // False cancels what calls it; may be empty.
 using Proceed = std::function<bool()>;
 
+// Rows of a file that are asked for.
+struct RowRange {
+    std::int64_t first = 0;
+    std::optional<std::int64_t> count{};  // without: to the last
+};
+
 // A file to read, and the data set in it ("" where none was named).
 struct Location {
     std::string file;
     std::string dataset{};
-    Proceed proceed{};     // asked at least every 16 MiB of reading
-    bool gzipped = false;  // whatever the name says
-    bool held = false;     // all rows will be in memory at once
+    Proceed proceed{};               // asked at least every 16 MiB of reading
+    bool gzipped = false;            // whatever the name says
+    bool held = false;               // all rows will be in memory at once
+    std::optional<RowRange> rows{};  // no others will be read
+    TableOptions table{};            // of formats of text
 };
 
 class PendingFile;
@@ -84,6 +93,11 @@ struct Format {
     std::vector<std::string> names_##name(const Location&);
 #include "io/formats.def"
 #undef KITH_FORMAT
+
+// What brings a format that a build lacks, for messages.
+constexpr const char* hdf5_remedy = "a build that finds libhdf5 (Debian: libhdf5-dev; docs/install.md)";
+constexpr const char* parquet_remedy =
+    "a build that finds Apache Arrow's C++ library (libarrow and libparquet; docs/install.md)";
 
 // All formats, in the order of formats.def.
 std::span<const Format> formats();

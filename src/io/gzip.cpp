@@ -120,6 +120,12 @@ private:
 
 }  // namespace
 
+void StreamInput::watch(const Look& look) {
+    if (!is_kept_) return;
+    look_ = look;
+    look_(kept_.data(), static_cast<std::int64_t>(kept_.size()));
+}
+
 std::int64_t StreamInput::size_within(std::int64_t limit) {
     if (is_counted_ || size_ > limit) return size_;
     if (!is_kept_) go_to(size_);
@@ -135,6 +141,7 @@ std::int64_t StreamInput::size_within(std::int64_t limit) {
         is_counted_ = got < step_bytes;
         size_ += got;
         position_ = size_;
+        if (look_) look_(step.data(), got);
     }
     return size_;
 }

@@ -12,6 +12,7 @@ namespace kith::io {
 class StreamInput : public ByteInput {
 public:
     std::int64_t size_within(std::int64_t limit) final;
+    void watch(const Look& look) final;
     bool is_counted() const final { return is_counted_; }
     bool is_sequential() const final { return !is_kept_; }
 
@@ -32,6 +33,7 @@ private:
     bool is_kept_ = true;
     bool is_counted_ = false;
     std::int64_t position_ = 0;
+    Look look_;
 };
 
 std::unique_ptr<ByteInput> open_gzip(const Location& location);

@@ -1,5 +1,6 @@
 // HDF5 data sets as matrices, as ann-benchmarks keeps them.
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <optional>
 
@@ -47,15 +48,21 @@ bool is_dataset(hid_t file, const std::string& path) {
            object.type == H5O_TYPE_DATASET;
 }
 
+// Whether elements in the file are of that type, little- or big-endian.
+bool is_stored_as(hid_t stored, hid_t little) {
+    const Hdf5Handle big(H5Tcopy(little), H5Tclose);
+    H5Tset_order(big, H5T_ORDER_BE);
+    return H5Tequal(stored, little) > 0 || H5Tequal(stored, big) > 0;
+}
+
+// Integers that kith has no type of are read as the narrowest that holds them all, as npy's are.
 std::optional<ElementType> element_type(hid_t stored) {
     for (const ElementType type : {ElementType::f32, ElementType::f64, ElementType::f16, ElementType::i8,
                                    ElementType::u8, ElementType::i32, ElementType::i64}) {
-        const Hdf5Handle little = hdf5_type(type);
-        if (H5Tequal(stored, little) > 0) return type;
-        const Hdf5Handle big(H5Tcopy(little), H5Tclose);
-        H5Tset_order(big, H5T_ORDER_BE);
-        if (H5Tequal(stored, big) > 0) return type;
+        if (is_stored_as(stored, hdf5_type(type))) return type;
     }
+    if (is_stored_as(stored, H5T_STD_I16LE) || is_stored_as(stored, H5T_STD_U16LE)) return ElementType::f32;
+    if (is_stored_as(stored, H5T_STD_U32LE) || is_stored_as(stored, H5T_STD_U64LE)) return ElementType::i64;
     return {};
 }
 
@@ -67,6 +74,55 @@ bool is_boolean(hid_t stored) {
     return values[0] + values[1] == 1;
 }
 
+// A scalar attribute of the file; nothing where it has none, or one of another kind.
+std::optional<std::int64_t> whole_attribute(hid_t file, const char* name) {
+    if (H5Aexists(file, name) <= 0) return {};
+    const Hdf5Handle attribute(H5Aopen(file, name, H5P_DEFAULT), H5Aclose);
+    const Hdf5Handle type(H5Aget_type(attribute), H5Tclose);
+    const Hdf5Handle space(H5Aget_space(attribute), H5Sclose);
+    std::int64_t value = 0;
+    if (!attribute.valid() || H5Tget_class(type) != H5T_INTEGER || H5Sget_simple_extent_npoints(space) != 1 ||
+        H5Aread(attribute, H5T_NATIVE_INT64, &value) < 0) {
+        return {};
+    }
+    return value;
+}
+
+// What ann-benchmarks' attributes say of points and queries. Sets of different sizes, one behind the other, are no
+// rows.
+void require_description(const Hdf5Data& opened, const std::string& dataset, FileInfo& info) {
+    if (dataset != "train" && dataset != "test") return;
+    const std::string type = hdf5_text(opened.file.path(), opened.handle, "type").value_or("");
+    if (type == "sparse" || H5Lexists(opened.handle, ("size_" + dataset).c_str(), H5P_DEFAULT) > 0) {
+        bad_file(opened.name,
+                 "holds sets of different sizes (ann-benchmarks' type sparse); expected dense rows, as of 0 "
+                 "and 1 for jaccard");
+    }
+    if (!type.empty() && type != "dense")
+        bad_file(opened.name, fmt::format("its attribute type is {}; expected dense", type));
+    const std::optional<std::int64_t> dimension = whole_attribute(opened.handle, "dimension");
+    const std::string point_type = hdf5_text(opened.file.path(), opened.handle, "point_type").value_or("");
+    const bool is_float =
+        info.type == ElementType::f16 || info.type == ElementType::f32 || info.type == ElementType::f64;
+    if (dimension && *dimension != info.cols) {
+        // Eight bits to a byte.
+        const bool packed = info.type == ElementType::u8 && (*dimension + 7) / 8 == info.cols;
+        if (!packed) {
+            bad_file(opened.name,
+                     fmt::format("its attribute dimension is {}; expected rows of so many columns, found {}",
+                                 *dimension, info.cols));
+        }
+        info.remark =
+            fmt::format("{} bits in {} bytes, by its attribute dimension (--packed-bits)", *dimension, info.cols);
+    }
+    const bool differs =
+        (point_type == "float" && !is_float) || (point_type != "float" && !point_type.empty() && is_float);
+    if (differs) {
+        info.remark += fmt::format("{}its attribute point_type is {}, and its elements are {}",
+                                   info.remark.empty() ? "" : "; ", point_type, name(info.type));
+    }
+}
+
 FileInfo matrix_of(Hdf5Data& opened) {
     const Hdf5Handle space(H5Dget_space(opened.dataset), H5Sclose);
     const int rank = H5Sget_simple_extent_ndims(space);
@@ -76,7 +132,9 @@ FileInfo matrix_of(Hdf5Data& opened) {
 
     const Hdf5Handle stored(H5Dget_type(opened.dataset), H5Tclose);
     const std::optional<ElementType> type = is_boolean(stored) ? ElementType::u8 : element_type(stored);
-    if (!type) bad_file(opened.name, "expected elements of f16 f32 f64 i8 u8 i32 i64, found another type");
+    if (!type)
+        bad_file(opened.name, "expected elements of f16 f32 f64 or integers of 8 to 64 bits, found another type");
+    opened.element_bytes = static_cast<std::int64_t>(H5Tget_size(stored));
 
     FileInfo info{"hdf5", 1, 1, *type};
     bool fits = opened.shape[0] <= static_cast<hsize_t>(INT64_MAX);
@@ -126,15 +184,27 @@ private:
         const std::int64_t cells = count * info_.cols;
         const auto elements = static_cast<hsize_t>(cells);
         const Hdf5Handle memory(H5Screate_simple(1, &elements, nullptr), H5Sclose);
-        // Booleans as they are stored: each is a u8.
+        // Booleans as they are stored: each is a u8. So are u64, which the library would cut to i64.
         const Hdf5Handle stored(H5Dget_type(opened_.dataset), H5Tclose);
         const Hdf5Handle wanted = hdf5_type(info_.type);
-        const hid_t type = is_boolean(stored) ? stored : wanted;
+        const bool wide = is_stored_as(stored, H5T_STD_U64LE);
+        const hid_t type = is_boolean(stored) ? hid_t{stored} : wide ? H5T_STD_U64LE : hid_t{wanted};
         if (H5Dread(opened_.dataset, type, memory, space, H5P_DEFAULT, out) < 0) {
             bad_file(opened_.name, hdf5_why(fmt::format("cannot read rows {} to {}", first, first + count - 1)));
         }
         // The library takes what lies beyond the end of a file for zeros.
         opened_.file.require_unchanged();
+        if (wide) require_i64(first, out, cells);
+    }
+
+    void require_i64(std::int64_t first, const std::byte* elements, std::int64_t cells) const {
+        for (std::int64_t i = 0; i < cells; ++i) {
+            std::uint64_t value = 0;
+            std::memcpy(&value, elements + i * static_cast<std::int64_t>(sizeof value), sizeof value);
+            if (value <= INT64_MAX) continue;
+            bad_file(opened_.name, fmt::format("row {}, column {}: expected a number below 2^63, found {}",
+                                               first + i / info_.cols, i % info_.cols, value));
+        }
     }
 
     Hdf5Data opened_;
@@ -176,7 +246,8 @@ SourcePtr open_hdf5(const Location& location) {
         bad_file(file, fmt::format("no data set {}; expected one of: {}", dataset, in_words(names)));
     }
     opened.name = fmt::format("{}/{}", file, dataset);
-    const FileInfo info = matrix_of(opened);
+    FileInfo info = matrix_of(opened);
+    require_description(opened, dataset, info);
     require_storage(opened, info);
     opened.file.require_unchanged();
     return std::make_unique<Hdf5Source>(info, std::move(opened), location.proceed);

@@ -8,7 +8,8 @@ namespace io {
 namespace {
 
 [[noreturn]] void refuse(const std::string& file) {
-    bad_argument(fmt::format("{}: this kith was built without HDF5; expected another format", file));
+    bad_argument(
+        fmt::format("{}: this kith was built without HDF5; expected another format, or {}", file, hdf5_remedy));
 }
 
 }  // namespace

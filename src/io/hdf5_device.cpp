@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <functional>
@@ -74,6 +75,8 @@ herr_t truncate_file(H5FD_t* file, hid_t, hbool_t) {
     return 0;
 }
 
+constinit std::atomic<hid_t> registered{-1};
+
 constexpr H5FD_class_t make_driver() {
     H5FD_class_t driver = hdf5_driver("kith", 511, sizeof(void*));  // given an Hdf5Device
     driver.open = open_file;
@@ -91,7 +94,7 @@ constexpr H5FD_class_t make_driver() {
 Hdf5Handle Hdf5Device::open() {
     static constexpr H5FD_class_t driver = make_driver();
     Hdf5Device* self = this;
-    const Hdf5Handle access = hdf5_access(driver, &self);
+    const Hdf5Handle access = hdf5_access(driver, registered, &self);
     if (!access.valid()) return {};
     // The name is for the library's own messages and tables.
     const char* path = file_.temporary().c_str();

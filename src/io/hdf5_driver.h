@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -53,9 +54,10 @@ constexpr H5FD_class_t hdf5_driver(const char* name, [[maybe_unused]] int number
     return driver;
 }
 
-// Access to files through `driver`, which must live as long as the process; opening is given `info`. Invalid where the
-// library refuses it.
-Hdf5Handle hdf5_access(const H5FD_class_t& driver, const void* info);
+// Access to files through `driver`, which must live as long as the process; opening is given `info`.
+// `registered` is -1 at first. The driver stays registered: of one whose last file is closed, the
+// library frees what it calls next. Invalid where the library refuses it.
+Hdf5Handle hdf5_access(const H5FD_class_t& driver, std::atomic<hid_t>& registered, const void* info);
 
 // Reads at an offset; what lies behind the end of the file is zeros, as the library's addresses go beyond it. False,
 // with errno, where the system cannot read.

@@ -25,7 +25,9 @@ std::string benchmark_word(const Metric& metric) {
     return metric.id == MetricId::cosine ? "angular" : name(metric.id);
 }
 
-std::optional<std::string> read_text(const std::string& path, hid_t file, const char* name) {
+}  // namespace
+
+std::optional<std::string> hdf5_text(const std::string& path, hid_t file, const char* name) {
     if (H5Aexists(file, name) <= 0) return {};
     const auto refuse = [&] { bad_file(path, fmt::format("expected one text as the attribute {}", name)); };
     const Hdf5Handle attribute(H5Aopen(file, name, H5P_DEFAULT), H5Aclose);
@@ -46,6 +48,8 @@ std::optional<std::string> read_text(const std::string& path, hid_t file, const 
     return text.substr(0, text.find('\0'));
 }
 
+namespace {
+
 double read_number(const std::string& path, hid_t file, const char* name) {
     const Hdf5Handle attribute(H5Aopen(file, name, H5P_DEFAULT), H5Aclose);
     const Hdf5Handle space(H5Aget_space(attribute), H5Sclose);
@@ -64,7 +68,7 @@ void Hdf5Output::set_metric(const Metric& metric) {
     const std::pair<const char*, std::string> names[] = {{"distance", benchmark_word(metric)},
                                                          {"kith_metric", kith::name(metric.id)}};
     for (const auto& [attribute, text] : names) {
-        const std::string old = read_text(name(), file_, attribute).value_or(text);
+        const std::string old = hdf5_text(name(), file_, attribute).value_or(text);
         if (old == text || force_) continue;
         bad_argument(fmt::format("{}: its metric is {} ({}), and the result's {}; only force (--force) replaces that",
                                  name(), old, attribute, text));
@@ -105,10 +109,10 @@ std::optional<Metric> read_ann_benchmarks_metric(const std::string& path, bool* 
     Hdf5Session session;
     const Hdf5Handle file = hdf5_open_file(opened);
 
-    std::optional<std::string> word = read_text(name_of_file, file, "kith_metric");
+    std::optional<std::string> word = hdf5_text(name_of_file, file, "kith_metric");
     const bool ours = word.has_value();
     if (by_kith) *by_kith = ours;
-    if (!ours) word = read_text(name_of_file, file, "distance");
+    if (!ours) word = hdf5_text(name_of_file, file, "distance");
     if (!word) return {};
     Metric metric;
     if (*word == name(MetricId::formula)) metric.id = MetricId::formula;
@@ -122,15 +126,15 @@ std::optional<Metric> read_ann_benchmarks_metric(const std::string& path, bool* 
         metric.packed_bits = read_number(name_of_file, file, "kith_packed_bits") != 0;
     }
     if (metric.id == MetricId::mahalanobis &&
-        read_text(name_of_file, file, "kith_inverse_covariance").value_or("") != "estimated") {
+        hdf5_text(name_of_file, file, "kith_inverse_covariance").value_or("") != "estimated") {
         bad_file(name_of_file, "its metric is mahalanobis of a matrix that it does not hold");
     }
     if (metric.id == MetricId::seuclidean &&
-        read_text(name_of_file, file, "kith_variances").value_or("") != "estimated") {
+        hdf5_text(name_of_file, file, "kith_variances").value_or("") != "estimated") {
         bad_file(name_of_file, "its metric is seuclidean of variances that it does not hold");
     }
     if (metric.id == MetricId::formula) {
-        metric.formula = read_text(name_of_file, file, "kith_formula").value_or("");
+        metric.formula = hdf5_text(name_of_file, file, "kith_formula").value_or("");
         metric.start = read_number(name_of_file, file, "kith_start");
     }
     return metric;

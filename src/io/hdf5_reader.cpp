@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <new>
@@ -63,6 +64,8 @@ herr_t refuse_to_write(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, std::size_t, const v
     return -1;
 }
 
+constinit std::atomic<hid_t> registered{-1};
+
 constexpr H5FD_class_t make_driver() {
     H5FD_class_t driver = hdf5_driver("kith_read", 510, sizeof(Opening));
     driver.open = open_file;
@@ -79,7 +82,7 @@ constexpr H5FD_class_t make_driver() {
 Hdf5Handle hdf5_open_to_read(const OpenFile& file) {
     static constexpr H5FD_class_t driver = make_driver();
     const Opening source{file.descriptor(), file.size()};
-    const Hdf5Handle access = hdf5_access(driver, &source);
+    const Hdf5Handle access = hdf5_access(driver, registered, &source);
     if (!access.valid()) return {};
     // The name is for the library's own messages and tables.
     return {H5Fopen(file.path().c_str(), H5F_ACC_RDONLY, access), H5Fclose};

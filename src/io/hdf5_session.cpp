@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "io/errors.h"
+#include "io/hdf5_filters.h"
 #include "io/hdf5_reader.h"
 
 namespace kith::io {
@@ -89,6 +90,7 @@ std::string hdf5_why(std::string_view what) {
 }
 
 Hdf5Handle hdf5_open_file(const OpenFile& file) {
+    hdf5_register_filters();
     Hdf5Handle opened = hdf5_open_to_read(file);
     if (!opened.valid()) {
         const std::string reason = reason_on_stack();

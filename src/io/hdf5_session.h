@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -76,6 +77,12 @@ Hdf5Handle hdf5_type(ElementType type);
 // "what: reason", or "what" where the library's error stack says nothing of use, for a message. Its own texts, which
 // hold addresses of memory, are not shown.
 std::string hdf5_why(std::string_view what);
+
+#ifndef KITH_NO_HDF5
+// A text attribute of a file, called `path` in messages; nothing where there is none. Throws bad_file where it is no
+// one text.
+std::optional<std::string> hdf5_text(const std::string& path, hid_t file, const char* name);
+#endif
 
 // Opens a file to read, without locking it: reading must work where locks do not. Throws bad_file.
 Hdf5Handle hdf5_open_file(const OpenFile& file);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "io/hdf5_filters.h"
 #include "io/hdf5_session.h"
 #include "io/input.h"
 
@@ -18,8 +19,9 @@ struct Hdf5Data {
     Hdf5Handle handle{};  // of the file
     Hdf5Handle dataset{};
     std::vector<hsize_t> shape{};
-    std::vector<hsize_t> chunk{};         // the shape of a chunk; empty where there are none
-    std::vector<H5Z_filter_t> filters{};  // in the order of writing
+    std::vector<hsize_t> chunk{};       // the shape of a chunk; empty where there are none
+    std::vector<Hdf5Filter> filters{};  // in the order of writing
+    std::int64_t element_bytes = 0;     // in the file
     std::int64_t chunk_bytes = 0;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -32,6 +33,10 @@ public:
     virtual bool is_counted() const { return true; }
     // No more bytes than these can be there; counts nothing.
     virtual std::int64_t most_bytes() const { return size_; }
+    // Shows `look` what is decompressed as it is counted, in order, from the start: what contradicts a header need not
+    // be counted to its end. Nothing is shown of what needs no counting, nor where counting has gone too far already.
+    using Look = std::function<void(const std::byte* bytes, std::int64_t count)>;
+    virtual void watch(const Look&) {}
     // Whether each change of the place to read from costs all the bytes before it.
     virtual bool is_sequential() const { return false; }
     // Throws out_of_memory where a matrix of `bytes`, described by `what`, will be held in memory and does not fit. To

@@ -89,22 +89,21 @@ struct MatrixReader::State {
     io::SourcePtr source;
     FileInfo info;
     std::int64_t first = 0;  // of the selection, in the file
+    io::Proceed proceed;
 };
 
 MatrixReader::MatrixReader(const std::string& path, const std::string& format)
     : MatrixReader(path, ReadOptions{format}) {}
 
-MatrixReader::MatrixReader(const std::string& path, const ReadOptions& options) : MatrixReader(path, options, false) {}
-
-MatrixReader::MatrixReader(const std::string& path, const ReadOptions& options, bool held)
-    : state_(std::make_unique<State>()) {
+MatrixReader::MatrixReader(const std::string& path, const ReadOptions& options) : state_(std::make_unique<State>()) {
     const machine::FloatState state;
     io::SourcePath parsed = io::parse_source(path);
-    parsed.location.held = held && !parsed.rows;
+    parsed.location.held = options.whole && !parsed.rows;
+    parsed.location.rows = parsed.rows;
     parsed.location.proceed = options.proceed;
-    parsed.location.gzipped = io::is_gzip_name(options.format);
     state_->path = path;
-    state_->source = io::format_of(parsed.location.file, options.format).open(parsed.location);
+    state_->proceed = options.proceed;
+    state_->source = io::format_to_read(parsed.location, options.format).open(parsed.location);
     state_->info = state_->source->info();
     if (!parsed.rows) return;
 
@@ -149,7 +148,15 @@ Matrix read_matrix(const std::string& path, const std::string& format) {
 
 Matrix read_matrix(const std::string& path, const ReadOptions& options) {
     const machine::FloatState state;
-    MatrixReader reader(path, options, true);
+    ReadOptions whole = options;
+    whole.whole = true;
+    MatrixReader reader(path, whole);
+    return read_matrix(reader);
+}
+
+Matrix read_matrix(MatrixReader& reader) {
+    const machine::FloatState state;
+    const std::string& path = reader.state_->path;
     Matrix matrix;
     matrix.info = reader.info();
     const FileInfo& info = matrix.info;
@@ -161,7 +168,7 @@ Matrix read_matrix(const std::string& path, const ReadOptions& options) {
     const std::int64_t step = std::max<std::int64_t>(1, io::polled_bytes / row_bytes);
     const bool whole = reader.state_->source->reads_whole();
     for (std::int64_t first = 0; first < info.rows; first += step) {
-        io::require_proceed(options.proceed);
+        io::require_proceed(reader.state_->proceed);
         const std::int64_t count = std::min(step, info.rows - first);
         matrix.bytes.resize(static_cast<std::size_t>((first + count) * row_bytes));
         if (!whole) reader.read(first, count, matrix.bytes.data() + first * row_bytes);
@@ -173,8 +180,7 @@ Matrix read_matrix(const std::string& path, const ReadOptions& options) {
 std::vector<std::string> data_sets(const std::string& path, const std::string& format) {
     const machine::FloatState state;
     io::Location location = io::parse_source(path).location;
-    location.gzipped = io::is_gzip_name(format);
-    const io::Format& known = io::format_of(location.file, format);
+    const io::Format& known = io::format_to_read(location, format);
     return known.names ? known.names(location) : std::vector<std::string>();
 }
 
@@ -269,7 +275,9 @@ std::string formats_help() {
     const machine::FloatState state;
     std::string help;
     for (const io::Format& format : io::formats()) {
-        const char* what = has_format(format.name) ? format.what : "not in this build";
+        const char* const remedy = std::string_view(format.name) == "hdf5" ? io::hdf5_remedy : io::parquet_remedy;
+        const std::string what =
+            has_format(format.name) ? format.what : fmt::format("not in this build; expected {}", remedy);
         help += fmt::format("{:<7} {:<44} {}\n", format.name, format.suffixes, what);
     }
     help +=

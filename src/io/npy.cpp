@@ -32,7 +32,11 @@ void scatter_column(const std::byte* column, std::int64_t rows, std::byte* out, 
 class FortranSource final : public Source {
 public:
     FortranSource(std::unique_ptr<ByteInput> input, const FileInfo& info, const NpyHeader& header)
-        : Source(info), input_(std::move(input)), offset_(header.data_offset), swapped_(header.swapped) {}
+        : Source(info),
+          input_(std::move(input)),
+          offset_(header.data_offset),
+          swapped_(header.swapped),
+          shape_(header.shape.begin() + 1, header.shape.end()) {}
 
     bool reads_whole() const override { return true; }
 
@@ -52,15 +56,26 @@ public:
             if (swapped_)
                 swap_bytes(panel.data(), static_cast<std::size_t>(cols * count), static_cast<std::size_t>(size));
             for (std::int64_t i = 0; i < count; i += tile_rows) {
-                std::byte* const to = out + (i * info_.cols + col) * size;
+                std::byte* const to = out + i * info_.cols * size;
                 for (std::int64_t j = 0; j < cols; ++j) {
-                    scatter(panel.data() + (j * count + i) * size, std::min(tile_rows, count - i), to + j * size);
+                    scatter(panel.data() + (j * count + i) * size, std::min(tile_rows, count - i),
+                            to + place_of(col + j) * size);
                 }
             }
         }
     }
 
 private:
+    // In a row, of a column of the file: there the first of the further dimensions varies fastest, here the last does.
+    std::int64_t place_of(std::int64_t col) const {
+        std::int64_t place = 0;
+        for (const std::int64_t extent : shape_) {
+            place = place * extent + col % extent;
+            col /= extent;
+        }
+        return place;
+    }
+
     // Of compressed columns, each block of rows would be all of them decompressed again: all rows are kept instead.
     void read_rows(std::int64_t first, std::int64_t count, std::byte* out) {
         const std::int64_t row_bytes = info_.cols * static_cast<std::int64_t>(size_of(info_.type));
@@ -103,7 +118,8 @@ private:
     std::unique_ptr<ByteInput> input_;
     std::int64_t offset_;
     bool swapped_;
-    std::vector<std::byte> rows_;  // all of them, where they are kept
+    std::vector<std::int64_t> shape_;  // of a row
+    std::vector<std::byte> rows_;      // all of them, where they are kept
 };
 
 ElementType type_in_file(const NpyHeader& header) {
@@ -196,10 +212,7 @@ SourcePtr open_array(std::unique_ptr<ByteInput> input, const char* format) {
         }
     }
     require_exact_size(*input, info, header.data_offset, header.stored);
-    const bool transposed = header.fortran_order && info.rows > 1 && info.cols > 1;
-    if (transposed && header.shape.size() > 2) {
-        bad_bytes(input->path(), 10, "at most two dimensions in Fortran order", fmt::format("{}", header.shape.size()));
-    }
+    const bool transposed = header.fortran_order && info.cols > 1 && (info.rows > 1 || header.shape.size() > 2);
     const std::string name = input->path();
     SourcePtr source;
     if (transposed) source = std::make_unique<FortranSource>(std::move(input), info, header);

@@ -32,6 +32,9 @@ constexpr std::array<NpyType, 12> npy_types{{{"f2", ElementType::f16},
 
 constexpr std::string_view magic = "\x93NUMPY";
 
+// What a header of version 1 can be at most; NumPy itself reads 10,000 bytes unless told to trust the file.
+constexpr std::int64_t longest_header = 0xffff;
+
 // NumPy aligns the data to this.
 constexpr std::size_t alignment = 64;
 
@@ -170,9 +173,9 @@ NpyHeader read_npy_header(ByteInput& input) {
 
     const std::int64_t text_offset = version == 1 ? 10 : 12;
     const std::int64_t length = version == 1 ? input.value_at<std::uint16_t>(8) : input.value_at<std::uint32_t>(8);
-    if (const std::int64_t size = input.size_within(text_offset + length); length > size - text_offset) {
-        bad_bytes(input.path(), 8, fmt::format("a header of at most {} bytes", size - text_offset),
-                  fmt::format("{}", length));
+    const std::int64_t there = input.size_within(text_offset + std::min(length, longest_header)) - text_offset;
+    if (const std::int64_t most = std::min(there, longest_header); length > most) {
+        bad_bytes(input.path(), 8, fmt::format("a header of at most {} bytes", most), fmt::format("{}", length));
     }
     std::string text(static_cast<std::size_t>(length), '\0');
     input.read_at(text_offset, text.data(), length);

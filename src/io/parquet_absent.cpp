@@ -8,9 +8,7 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& file) {
     bad_argument(
-        fmt::format("{}: this kith was built without Parquet; expected another format, or a build that finds "
-                    "Apache Arrow's C++ library (libarrow and libparquet; docs/install.md)",
-                    file));
+        fmt::format("{}: this kith was built without Parquet; expected another format, or {}", file, parquet_remedy));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "io/errors.h"
 #include "io/input.h"
+#include "io/table_options.h"
 #include "kith/did_you_mean.h"
 
 namespace kith::io {
@@ -103,11 +104,10 @@ Location parse_target(const std::string& path) {
 }
 
 const Format& format_of(const std::string& file, const std::string& name) {
-    const std::string plain = is_gzip_name(name) ? name.substr(0, name.size() - 3) : name;
     std::string names;
     std::vector<std::string> all;
     for (const Format& format : formats()) {
-        if (plain == format.name) return format;
+        if (name == format.name) return format;
         names += names.empty() ? "" : " ";
         names += format.name;
         all.emplace_back(format.name);
@@ -115,13 +115,28 @@ const Format& format_of(const std::string& file, const std::string& name) {
     const std::string shown = name_in_messages(file);
     if (!name.empty())
         bad_argument(
-            fmt::format("{}: expected a format of {}, got \"{}\"{}", shown, names, name, did_you_mean(plain, all)));
+            fmt::format("{}: expected a format of {}, got \"{}\"{}", shown, names, name, did_you_mean(name, all)));
     if (is_standard_input(file)) bad_argument(fmt::format("{}: expected a format of {} (--format)", shown, names));
     if (const Format* format = format_by_suffix(file)) return *format;
     std::string suffix = fs::path(file).extension().string();
     if (!suffix.empty()) suffix.erase(0, 1);
     bad_argument(fmt::format("{}: expected a file name with a known suffix{}, or a format of {} (--format)", file,
                              did_you_mean(suffix, all), names));
+}
+
+const Format& format_to_read(Location& location, const std::string& name) {
+    const std::size_t colon = std::min(name.find(':'), name.size());
+    std::string plain = name.substr(0, colon);
+    location.gzipped = is_gzip_name(plain);
+    if (location.gzipped) plain.resize(plain.size() - 3);
+    const Format& format = format_of(location.file, plain);
+    if (colon == name.size()) return format;
+    if (!std::string_view(format.name).starts_with("csv")) {
+        bad_argument(fmt::format("{}: expected options of a table ({}) with text (csv, csv64, csvi64), got {}",
+                                 name_in_messages(location.file), name.substr(colon + 1), format.name));
+    }
+    location.table = parse_table_options(name.substr(colon));
+    return format;
 }
 
 }  // namespace kith::io

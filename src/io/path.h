@@ -8,11 +8,6 @@
 
 namespace kith::io {
 
-struct RowRange {
-    std::int64_t first = 0;
-    std::optional<std::int64_t> count;  // without: to the last
-};
-
 struct SourcePath {
     Location location;
     std::optional<RowRange> rows;
@@ -29,8 +24,11 @@ std::string standard_input_of(const std::string& path);
 // FILE[/DATASET]: FILE ends before the last '/' that follows a format's suffix and no directory's name.
 Location parse_target(const std::string& path);
 
-// The format of that name (with ".gz" behind it: gzipped), or where `name` is "" of the file's suffix. Throws
-// invalid_argument with the list.
+// The format of that name, or where `name` is "" of the file's suffix. Throws invalid_argument with the list.
 const Format& format_of(const std::string& file, const std::string& name);
+
+// The same to read, of a name that may have ".gz" and options of a table behind it: `location` is told of them. Throws
+// invalid_argument where the format has none.
+const Format& format_to_read(Location& location, const std::string& name);
 
 }  // namespace kith::io

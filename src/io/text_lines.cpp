@@ -62,11 +62,19 @@ bool Lines::next(std::string_view& line) {
     return true;
 }
 
-Separator separator_of(std::string_view line) {
-    for (const Separator one : {Separator::semicolon, Separator::comma, Separator::tab}) {
-        if (line.find(static_cast<char>(one)) != std::string_view::npos) return one;
+Separator separator_of(std::string_view line, bool decimal_comma) {
+    const std::string_view text = trimmed(line);
+    bool comma = false, tab = false, quoted = false;
+    for (const char c : text) {
+        quoted ^= c == '"';
+        if (quoted) continue;
+        if (c == ';') return Separator::semicolon;
+        comma |= c == ',' && !decimal_comma;
+        tab |= c == '\t';
     }
-    return Separator::blanks;
+    // One cell behind an empty one.
+    tab |= line.starts_with('\t') && text.find(' ') == std::string_view::npos;
+    return comma ? Separator::comma : tab ? Separator::tab : Separator::blanks;
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -82,18 +90,31 @@ bool Cells::next(std::string_view& cell) {
     // Within a cell that begins with a quote, the separator is text up to the next quote.
     std::size_t from = 0;
     const std::size_t first = rest_.find_first_not_of(' ');
-    const bool quoted = first != std::string_view::npos && rest_[first] == '"';
-    if (quoted) {
+    const bool quote = first != std::string_view::npos && rest_[first] == '"';
+    if (quote) {
         from = rest_.find('"', first + 1);
         if (from == std::string_view::npos) from = rest_.size();
     }
     const std::size_t end = separator_ == Separator::blanks ? rest_.find_first_of(blanks, from)
                                                             : rest_.find(static_cast<char>(separator_), from);
     cell = trimmed(rest_.substr(0, end));
-    if (quoted && cell.size() > 1 && cell.back() == '"') cell = trimmed(cell.substr(1, cell.size() - 2));
+    quoted_ = quote && cell.size() > 1 && cell.back() == '"';
+    if (quoted_) cell = trimmed(cell.substr(1, cell.size() - 2));
     done_ = end == std::string_view::npos;
     rest_.remove_prefix(done_ ? rest_.size() : end + 1);
     return true;
+}
+
+std::int64_t empty_at_end(std::string_view line, Separator separator) {
+    std::int64_t count = 0;
+    if (separator == Separator::blanks) return 0;
+    for (;;) {
+        // Not trimmed(): a tab may be the separator.
+        while (!line.empty() && (line.back() == ' ' || line.back() == '\r')) line.remove_suffix(1);
+        if (line.empty() || line.back() != static_cast<char>(separator)) return count;
+        ++count;
+        line.remove_suffix(1);
+    }
 }
 
 std::int64_t count_cells(std::string_view line, Separator separator) {
@@ -104,6 +125,12 @@ std::int64_t count_cells(std::string_view line, Separator separator) {
     Cells cells(line, separator);
     for (std::string_view cell; cells.next(cell);) ++count;
     return count;
+}
+
+std::string shown(std::string_view cell) {
+    std::string text = "\"";
+    for (const char c : cell.substr(0, 32)) text += c >= ' ' && c <= '~' ? c : '?';
+    return text + '"';
 }
 
 }  // namespace kith::io

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -35,8 +36,9 @@ private:
 // `blanks`: any number of blanks and tabs, also before and after the cells.
 enum class Separator : char { comma = ',', semicolon = ';', tab = '\t', blanks = ' ' };
 
-// The separator of a table by one of its lines: the first of semicolon, comma, tab that it has.
-Separator separator_of(std::string_view line);
+// The separator of a table by one of its lines: the first of semicolon, comma, tab that it has outside of quotes; the
+// comma left out where it is that of decimals.
+Separator separator_of(std::string_view line, bool decimal_comma);
 
 // Without the blanks around it, a byte order mark and a carriage return.
 std::string_view trimmed(std::string_view text);
@@ -46,13 +48,22 @@ class Cells {
 public:
     Cells(std::string_view line, Separator separator) : rest_(line), separator_(separator) {}
     bool next(std::string_view& cell);
+    // Whether what next() gave last stood in quotes.
+    bool quoted() const { return quoted_; }
 
 private:
     std::string_view rest_;
     Separator separator_;
     bool done_ = false;
+    bool quoted_ = false;
 };
 
+// The cells at the end of a line that are empty, without quotes.
+std::int64_t empty_at_end(std::string_view line, Separator separator);
+
 std::int64_t count_cells(std::string_view line, Separator separator);
+
+// A cell for messages: in quotes, its first 32 characters, of ASCII alone.
+std::string shown(std::string_view cell);
 
 }  // namespace kith::io

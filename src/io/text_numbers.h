@@ -16,6 +16,18 @@ Parsed parse_number(std::string_view text, double& value);
 Parsed parse_number(std::string_view text, std::int64_t& value);
 
 // Appends the shortest text that reads as the same value.
+// The same of numbers whose decimals follow a comma, where `decimal_comma`; a point is then none of them.
+template <class T>
+Parsed parse_number(std::string_view text, bool decimal_comma, T& value) {
+    if (!decimal_comma) return parse_number(text, value);
+    if (text.find('.') != std::string_view::npos) return Parsed::other;
+    const std::size_t comma = text.find(',');
+    if (comma == std::string_view::npos) return parse_number(text, value);
+    std::string with_point(text);
+    with_point[comma] = '.';
+    return parse_number(with_point, value);
+}
+
 void append_number(std::string& text, float value);
 void append_number(std::string& text, double value);
 void append_number(std::string& text, std::int64_t value);

@@ -1,4 +1,4 @@
-// big-ann ground truth: u32 queries, u32 k, then all ids as i32, then all distances as f32.
+// big-ann ground truth: u32 queries, u32 k, then all ids as u32, then all distances as f32, unless there are ids alone.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -20,22 +20,28 @@ struct TruthShape {
     std::int64_t queries;
     std::int64_t k;
     std::int64_t half;  // bytes of the ids, and of the distances
+    bool distances;     // or ids alone
 };
 
-TruthShape examine(ByteInput& input) {
+// `ids_alone`: a file of them will do, which one that was cut off may look like.
+TruthShape examine(ByteInput& input, bool ids_alone) {
     const std::int64_t queries = input.value_at<std::uint32_t>(0);
     const std::int64_t k = input.value_at<std::uint32_t>(4);
     // Ids and distances are together as large as one matrix of 64-bit elements.
     const std::int64_t bytes = matrix_bytes(queries, k, ElementType::i64);
     if (queries < 1 || k < 1)
         bad_bytes(input.path(), 0, "at least one query and k >= 1", fmt::format("{} x {}", queries, k));
-    if (bytes != input.size() - header_bytes) {
+    // Counted no further than the header says.
+    const std::int64_t found = bytes < 0 ? -1 : input.size_within(header_bytes + bytes) - header_bytes;
+    const bool alone = ids_alone && found == bytes / 2;
+    if (bytes < 0 || (found != bytes && !alone)) {
+        const char* const advice = found == bytes / 2 ? " (where these are ids alone, FILE/ids reads them)" : "";
         bad_bytes(input.path(), header_bytes,
                   fmt::format("{} bytes up to the end of the file ({} x {} ids and distances)",
                               bytes < 0 ? "more than 2^63" : fmt::format("{}", bytes), queries, k),
-                  fmt::format("{}", input.size() - header_bytes));
+                  bytes < 0 ? "less" : fmt::format("{}{}{}", found, input.is_counted() ? "" : " or more", advice));
     }
-    return {queries, k, bytes / 2};
+    return {queries, k, bytes / 2, found == bytes};
 }
 
 // One of the two halves.
@@ -49,9 +55,19 @@ public:
     void read(std::int64_t first, std::int64_t count, std::byte* out) override {
         const std::int64_t row_bytes = info_.cols * static_cast<std::int64_t>(sizeof(float));
         input_->read_at(offset_ + first * row_bytes, out, count * row_bytes);
+        if (info_.type == ElementType::i32) require_narrow(first, reinterpret_cast<const std::int32_t*>(out), count);
     }
 
 private:
+    // Ids are u32 in the file, all ones where there is none.
+    void require_narrow(std::int64_t first, const std::int32_t* ids, std::int64_t count) const {
+        const auto* const wide = std::find_if(ids, ids + count * info_.cols, [](std::int32_t id) { return id < -1; });
+        if (wide == ids + count * info_.cols) return;
+        bad_file(input_->path(),
+                 fmt::format("row {}, column {}: expected ids below 2^31, found {}", first + (wide - ids) / info_.cols,
+                             (wide - ids) % info_.cols, static_cast<std::uint32_t>(*wide)));
+    }
+
     std::unique_ptr<ByteInput> input_;
     std::int64_t offset_;
 };
@@ -77,12 +93,14 @@ SourcePtr open_truth(const Location& location) {
         bad_argument(fmt::format("{}: expected the part ids or distances, got {}", location.file, part));
     }
     std::unique_ptr<ByteInput> input = open_bytes(location);
-    const TruthShape shape = examine(*input);
+    const TruthShape shape = examine(*input, !part.empty());
+    if (part == "distances" && !shape.distances) bad_file(input->path(), "expected distances, found ids alone");
     return std::make_unique<TruthSource>(std::move(input), shape, part != "distances");
 }
 
-std::vector<std::string> names_truth(const Location&) {
-    return {"ids", "distances"};
+std::vector<std::string> names_truth(const Location& location) {
+    if (examine(*open_bytes(location), true).distances) return {"ids", "distances"};
+    return {"ids"};
 }
 
 SinkPtr create_truth(const Target& target, const FileInfo&) {
@@ -127,7 +145,7 @@ Neighbors read_big_ann_truth(const std::string& path) {
     const machine::FloatState state;
     using namespace io;
     std::unique_ptr<ByteInput> input = open_bytes({path});
-    const TruthShape shape = examine(*input);
+    const TruthShape shape = examine(*input, false);
     const auto cells = static_cast<std::size_t>(shape.queries * shape.k);
     Neighbors neighbors;
     neighbors.queries = shape.queries;
@@ -136,13 +154,15 @@ Neighbors read_big_ann_truth(const std::string& path) {
     input->read_at(header_bytes + shape.half, neighbors.distances.data(), shape.half);
     // In steps, so that the narrow ids are never all held beside the wide ones.
     constexpr std::size_t step = std::size_t{1} << 16;
-    std::vector<std::int32_t> ids(std::min(step, cells));
+    std::vector<std::uint32_t> ids(std::min(step, cells));
     neighbors.ids.resize(cells);
     for (std::size_t i = 0; i < cells; i += step) {
         const std::size_t some = std::min(step, cells - i);
         input->read_at(header_bytes + static_cast<std::int64_t>(i * sizeof(std::int32_t)), ids.data(),
                        static_cast<std::int64_t>(some * sizeof(std::int32_t)));
-        std::copy_n(ids.begin(), some, neighbors.ids.begin() + static_cast<std::ptrdiff_t>(i));
+        std::transform(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(some),
+                       neighbors.ids.begin() + static_cast<std::ptrdiff_t>(i),
+                       [](std::uint32_t id) { return id == UINT32_MAX ? -1 : std::int64_t{id}; });
     }
     return neighbors;
 }

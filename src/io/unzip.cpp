@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::int64_t end_bytes = 22, locator_bytes = 20, end64_bytes = 56, entry_bytes = 46, local_bytes = 30;
 constexpr std::int64_t longest_comment = 0xffff;
+// Of some 200,000 arrays.
+constexpr std::int64_t largest_directory = std::int64_t{16} << 20;
 constexpr std::uint32_t end_magic = 0x06054b50, locator_magic = 0x07064b50, end64_magic = 0x06064b50,
                         entry_magic = 0x02014b50, local_magic = 0x04034b50;
 constexpr std::uint16_t zip64_field = 1;
@@ -67,6 +69,10 @@ Directory find_directory(ByteInput& archive) {
     if (directory.offset > archive.size() || directory.bytes > archive.size() - directory.offset) {
         bad_bytes(archive.path(), end_offset, "a directory within the archive",
                   fmt::format("{} bytes from {} on", directory.bytes, directory.offset));
+    }
+    if (directory.bytes > largest_directory) {
+        bad_bytes(archive.path(), end_offset, fmt::format("a directory of at most {} bytes", largest_directory),
+                  fmt::format("{}", directory.bytes));
     }
     return directory;
 }

@@ -34,10 +34,49 @@ void require_room(ByteInput& input, std::int64_t d, ElementType type, std::int64
         fmt::format("{} ({}{} x {} {})", input.path(), rows, input.is_counted() ? "" : " or more", d, name(type)));
 }
 
+[[noreturn]] void refuse_length(const std::string& path, std::int64_t row, std::int64_t stride, std::int64_t expected,
+                                std::int32_t found) {
+    bad_bytes(path, row * stride, fmt::format("row {}: length {} as of row 0", row, expected),
+              fmt::format("{}", found));
+}
+
+// Reads the lengths of rows out of bytes that come piece by piece.
+class Lengths {
+public:
+    Lengths(std::string path, std::int32_t d, std::int64_t stride) : path_(std::move(path)), d_(d), stride_(stride) {}
+
+    void look(const std::byte* bytes, std::int64_t count) {
+        const std::int64_t end = at_ + count;
+        while (next_ < end) {
+            // A length may lie across two pieces.
+            const std::int64_t within = next_ % stride_;
+            const std::int64_t some = std::min(prefix_bytes - within, end - next_);
+            std::memcpy(length_ + within, bytes + (next_ - at_), static_cast<std::size_t>(some));
+            next_ += some;
+            if (within + some < prefix_bytes) break;
+            std::int32_t length = 0;
+            std::memcpy(&length, length_, sizeof length);
+            if (length != d_) refuse_length(path_, next_ / stride_, stride_, d_, length);
+            next_ += stride_ - prefix_bytes;
+        }
+        at_ = end;
+    }
+
+private:
+    std::string path_;
+    std::int32_t d_;
+    std::int64_t stride_;
+    std::int64_t at_ = 0, next_ = 0;  // what has been looked at, and the next byte of a length
+    std::byte length_[prefix_bytes] = {};
+};
+
 FileInfo examine(ByteInput& input, const char* format, ElementType type) {
     const auto d = input.value_at<std::int32_t>(0);
     if (d < 1) bad_bytes(input.path(), 0, "a row length of at least 1", fmt::format("{}", d));
     const std::int64_t stride = prefix_bytes + d * static_cast<std::int64_t>(size_of(type));
+    input.watch([lengths = Lengths(input.path(), d, stride)](const std::byte* bytes, std::int64_t count) mutable {
+        lengths.look(bytes, count);
+    });
     require_room(input, d, type, stride);
     const std::int64_t rows = input.size() / stride;
     if (const std::int64_t rest = input.size() % stride) {
@@ -65,11 +104,7 @@ public:
                 const std::byte* row = block.data() + i * stride_;
                 std::int32_t d = 0;
                 std::memcpy(&d, row, sizeof d);
-                if (d != info_.cols) {
-                    bad_bytes(input_->path(), (first + i) * stride_,
-                              fmt::format("row {}: length {} as of row 0", first + i, info_.cols),
-                              fmt::format("{}", d));
-                }
+                if (d != info_.cols) refuse_length(input_->path(), first + i, stride_, info_.cols, d);
                 std::memcpy(out, row + prefix_bytes, static_cast<std::size_t>(row_bytes_));
             }
         }

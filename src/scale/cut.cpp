@@ -19,6 +19,10 @@ constexpr double query_share = 0.25;
 constexpr double filter_element = sizeof(float), filter_terms = 32;
 // A neighbour: its id and its key, twice where a result is checked and written.
 constexpr double neighbour_bytes = 2 * (sizeof(std::int64_t) + sizeof(double));
+// The same of results that are handed on as they are: id and distance, as they are found and as they are given.
+constexpr double plain_neighbour_bytes = sizeof(std::int64_t) + sizeof(float) + sizeof(double);
+// The share of what is held that is for the workspace at least.
+constexpr double least_workspace_share = 0.125;
 
 struct RowBytes {
     double query, result, point;
@@ -52,7 +56,21 @@ double held_bytes(const RowSizes& sizes, std::int64_t points, std::int64_t queri
         const RowBytes bytes = bytes_of(sizes);
         const double rows = static_cast<double>(points) * bytes.point + static_cast<double>(queries) * bytes.query +
                             static_cast<double>(results) * bytes.result;
-        return static_cast<double>(process_bytes) + rows / (1 - workspace_share);
+        return static_cast<double>(sizes.process) + rows / (1 - workspace_share);
+    });
+}
+
+double result_bytes(std::int64_t queries, std::int64_t k) {
+    return machine::in_float_state(
+        [&] { return static_cast<double>(queries) * static_cast<double>(k) * plain_neighbour_bytes; });
+}
+
+double whole_bytes(const RowSizes& sizes, std::int64_t points, std::int64_t queries, std::int64_t results) {
+    return machine::in_float_state([&] {
+        const RowBytes bytes = bytes_of(sizes);
+        const double rows = static_cast<double>(points) * bytes.point + static_cast<double>(queries) * bytes.query +
+                            result_bytes(results, std::max<std::int64_t>(sizes.k, 1));
+        return static_cast<double>(sizes.process) + rows * (1 + least_workspace_share);
     });
 }
 
@@ -60,12 +78,12 @@ RowCut cut_by_memory(const RowSizes& sizes, const std::string& who) {
     return machine::in_float_state([&] {
         const RowBytes bytes = bytes_of(sizes);
         const double query = bytes.query + bytes.result;
-        const auto memory = static_cast<double>(sizes.memory - process_bytes),
+        const auto memory = static_cast<double>(sizes.memory - sizes.process),
                    most = static_cast<double>(sizes.most_queries);
         const double queries = sizes.fixed_queries ? most : std::min(most, std::floor(memory * query_share / query));
         const double points = std::floor((memory * (1 - workspace_share) - queries * query) / bytes.point);
         if (queries < 1 || points < 1) {
-            const double least = static_cast<double>(process_bytes) +
+            const double least = static_cast<double>(sizes.process) +
                                  (query + bytes.point) / std::min(query_share, 1 - query_share - workspace_share);
             throw Error(
                 ErrorCode::out_of_memory,

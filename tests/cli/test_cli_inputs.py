@@ -15,16 +15,21 @@ import cli_support
 from cli_support import Cli, kith, read_npy, write_npy
 
 
-def gzip_of_zeros(path, start, zeros):
-    """`start`, then so many bytes of zero, in members of 16 MiB."""
+def gzip_of(path, start, rows, count):
+    """`start`, then so many bytes of `rows`, again and again, in members of 16 MiB."""
     chunk = 16 << 20
-    member = gzip.compress(bytes(chunk), 1)
+    whole = rows * (chunk // len(rows))
+    member = gzip.compress(whole, 1)
     with open(path, "wb") as file:
         file.write(gzip.compress(start))
-        for _ in range(zeros // chunk):
+        for _ in range(count // chunk):
             file.write(member)
-        if zeros % chunk:
-            file.write(gzip.compress(bytes(zeros % chunk), 1))
+        if count % chunk:
+            file.write(gzip.compress(whole[: count % chunk], 1))
+
+
+def gzip_of_zeros(path, start, zeros):
+    gzip_of(path, start, b"\0", zeros)
 
 
 def npy_header(shape, fortran=False):
@@ -55,11 +60,12 @@ class Inputs(Cli):
     @unittest.skipIf(os.environ.get("KITH_SANITIZE"), "a sanitizer reserves more address space than the limit")
     def test_a_compressed_matrix_beyond_the_memory_is_refused_at_once(self):
         # Broken behind the start: who decompresses all of it before looking at the memory finds that instead.
-        for name, start, zeros, broken in (("npy.npy.gz", npy_header((1 << 20, 200)), 800 << 20, 0.3),
-                                           ("bin.fbin.gz", struct.pack("<II", 1 << 20, 200), 800 << 20, 0.3),
-                                           ("vecs.fvecs.gz", struct.pack("<i", 255), (2 << 30) - 4, 0.8)):
+        row = struct.pack("<i", 255) + bytes(4 * 255)
+        for name, start, rows, size, broken in (("npy.npy.gz", npy_header((1 << 20, 200)), b"\0", 800 << 20, 0.3),
+                                                ("bin.fbin.gz", struct.pack("<II", 1 << 20, 200), b"\0", 800 << 20, 0.3),
+                                                ("vecs.fvecs.gz", b"", row, 2 << 30, 0.8)):
             path = self.at(name)
-            gzip_of_zeros(path, start, zeros)
+            gzip_of(path, start, rows, size)
             with open(path, "r+b") as file:
                 file.seek(int(path.stat().st_size * broken))
                 file.write(b"\xff" * 64)

@@ -12,8 +12,8 @@ import struct
 
 from cli_support import Cli, kith, main, random_rows, write_npy
 
-# 40 MiB are the process'; the rest holds some 500 points of 8 columns.
-LITTLE = "40.2MiB"
+# 24 MiB are the process'; the rest holds some 500 points of 8 columns.
+LITTLE = "24.2MiB"
 
 
 class Streamed(Cli):
@@ -167,7 +167,7 @@ class Streamed(Cli):
         bad = kith("search", "-b", cut, "-q", self.at("some.npy"), "-k", 5, "--memory", LITTLE, code=2)
         self.assert_error(bad, "cut.fbin")
         self.assert_error(kith("search", "-b", self.at("points.npy"), "-q", f"{self.at('points.npy')}", "-k", 10 ** 6, "--memory",
-                               LITTLE, code=3), "--memory: 40.2 MiB", "at least")
+                               LITTLE, code=3), "--memory: 24.2 MiB", "at least")
 
 
 if __name__ == "__main__":

@@ -109,7 +109,7 @@ class Output(Cli):
         write_npy(self.at("holes.npy"), rows)
         both = ("--base", self.at("holes.npy"), "--queries", self.at("holes.npy"))
         done = kith("search", *both, "-k", 5)
-        self.assertIn("2 queries hold NaN and have no neighbours (id -1)\n", done.stderr)
+        self.assertIn("holes.npy: 2 of 6 rows hold NaN; such rows have no neighbours and are none\n", done.stderr)
         self.assertIn("4 neighbours are missing (id -1): fewer than k = 5 points could be neighbours\n", done.stderr)
         report = json.loads(kith("search", *both, "-k", 5, "--json").stdout)["report"]
         self.assertEqual((report["nan_queries"], report["missing_neighbours"]), (2, 4))

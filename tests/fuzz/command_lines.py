@@ -114,7 +114,7 @@ class Trial:
         if r.random() < 0.4:
             out += ["-t", r.choice(["0", "1", "2", "3", "64", "1000"])]
         if r.random() < 0.3:
-            out += ["--memory", r.choice(["1", "40000", "1MB", "40.01MiB", "64MiB", "1G"])]
+            out += ["--memory", r.choice(["1", "40000", "1MB", "24.01MiB", "64MiB", "1G"])]
         if r.random() < 0.2:
             out += ["--path", r.choice(["exact", "gemm-f32", "gemm-bf16", "gemm-i8", "direct-f32", "tree", "projected"])]
         if r.random() < 0.2:

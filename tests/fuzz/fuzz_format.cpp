@@ -29,10 +29,10 @@ std::string file_of(const std::string& name) {
     return folder().file(name + KITH_FUZZ_SUFFIX);
 }
 
-void read_everything(const std::string& path) {
-    tolerate_errors([&] { kith::read_matrix(path, format); });
+void read_everything(const std::string& path, const std::string& as = format) {
+    tolerate_errors([&] { kith::read_matrix(path, as); });
     tolerate_errors([&] {
-        kith::MatrixReader reader(path, format);
+        kith::MatrixReader reader(path, as);
         const kith::FileInfo& info = reader.info();
         const auto row_bytes = static_cast<std::size_t>(info.cols) * kith::size_of(info.type);
         std::vector<std::byte> block(3 * row_bytes);
@@ -112,6 +112,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string& path = input.path();
     read_everything(path);
     if (format == "hdf5") read_everything(path + "/train");
+    if (format.starts_with("csv")) {
+        read_everything(path, kith::table_format(format, {.header = true, .columns = "2-,1"}));
+        read_everything(path, kith::table_format(format, {.header = false, .skip = 1, .decimal_comma = true}));
+        read_everything(path, kith::table_format(format, {.columns = "x,1-"}));
+    }
     if (format == "truth") {
         read_everything(path + "/distances");
         tolerate_errors([&] { kith::read_big_ann_truth(path); });

@@ -159,8 +159,6 @@ TEST_F(IoErrors, Npy) {
     expect_has(npy("{'descr': '<f4"), "expected a closing quote");
     expect_has(npy("{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2,), }"), "expected \"False\"");
     expect_has(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), } x"), "only blanks");
-    expect_has(npy("{'descr': '<u1', 'fortran_order': True, 'shape': (2, 2, 2), }"),
-               "at most two dimensions in Fortran order");
 }
 
 TEST_F(IoErrors, Idx) {
