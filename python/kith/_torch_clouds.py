@@ -1,6 +1,7 @@
 """pytorch3d's neighbours of point clouds: knn_points, knn_gather, ball_query."""
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import torch
@@ -71,7 +72,7 @@ def knn_points(p1: torch.Tensor, p2: torch.Tensor, lengths1: torch.Tensor | None
     if norm not in (1, 2):
         raise ValueError(f"norm is {norm}: expected 1 or 2. Support for 1 or 2 norm.")
     traced = torch.compiler.is_compiling() or tracked(p1, p2)
-    run = torch.ops.kith.knn_points if torch.compiler.is_compiling() else _differentiable if traced else _knn_points
+    run = torch.ops.kith.knn_points if torch.compiler.is_compiling() else _differentiable() if traced else _knn_points
     dists, found = run(p1, p2, lengths1, lengths2, norm, K)
     if not return_nn:
         return KNN(dists, found.clamp(min=0) if traced else found.clamp_(min=0), None)
@@ -289,9 +290,10 @@ def _knn_points_backward(ctx: Any, dists: Any, idx: Any) -> Any:
     return parts.sum(2), to_p2, None, None, None, None
 
 
-def _knn_fake(x: Tensor, y: Tensor, k: int, batch_x: Tensor | None = None, batch_y: Tensor | None = None,
-              cosine: bool = False) -> Tensor:
-    return y.new_empty((2, torch.library.get_ctx().new_dynamic_size()), dtype=torch.int64)
+@functools.cache
+def _differentiable() -> Any:
+    """`_knn_points` for autograd and torch.func."""
+    return _clouds_of(_knn_points, _knn_points_saves, _knn_points_backward)
 
 
 define("knn_points(Tensor p1, Tensor p2, Tensor? lengths1, Tensor? lengths2, int norm, int K) -> (Tensor dists, Tensor idx)",
@@ -300,4 +302,3 @@ define("ball_query(Tensor p1, Tensor p2, Tensor? lengths1, Tensor? lengths2, int
        _ball_query, _ball_query_fake)
 torch.library.register_autograd("kith::knn_points", _knn_points_backward, setup_context=_knn_points_saves)
 torch.library.register_autograd("kith::ball_query", _knn_points_backward, setup_context=_ball_query_saves)
-_differentiable = _clouds_of(_knn_points, _knn_points_saves, _knn_points_backward)

@@ -47,7 +47,7 @@ def test_a_vector_is_nearest_to_itself(metric: str) -> None:
 
 
 def test_a_latitude_ends_at_a_pole() -> None:
-    places, beyond = np.radians([[90.0, 180], [-90, -360], [10, 20]]), np.radians([[10.0, 20], [-105, 3]])
+    places, beyond = np.radians(np.array([[90.0, 180], [-90, -360], [10, 20]])), np.radians(np.array([[10.0, 20], [-105, 3]]))
     kith.search(places, places.astype(np.float32), 1, metric="haversine")
     for points, queries, name in ((places, beyond, "queries"), (beyond, places, "points")):
         with pytest.raises(ValueError, match=f"{name}: row 1, column 0 is -1.83.*latitude"):

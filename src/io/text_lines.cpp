@@ -108,6 +108,12 @@ bool Cells::next(std::string_view& cell) {
 std::int64_t empty_at_end(std::string_view line, Separator separator) {
     std::int64_t count = 0;
     if (separator == Separator::blanks) return 0;
+    if (line.find('"') != std::string_view::npos) {
+        // Separators in quotes, which may never be closed, end no cell.
+        Cells cells(line, separator);
+        for (std::string_view cell; cells.next(cell);) count = cell.empty() && !cells.quoted() ? count + 1 : 0;
+        return count;
+    }
     for (;;) {
         // Not trimmed(): a tab may be the separator.
         while (!line.empty() && (line.back() == ' ' || line.back() == '\r')) line.remove_suffix(1);

@@ -104,7 +104,8 @@ class Tables(Cli):
         for command in (("search", "-b", self.at("r.hdf5"), "-q", self.at("r.hdf5"), "-k", 1),
                         ("graph", "-b", self.at("r.hdf5"), "-k", 1), ("radius", "-b", self.at("r.hdf5"), "-r", 1),
                         ("groundtruth", "init", self.at("described"), "-b", self.at("r.hdf5"), "--graph", "-k", 1)):
-            self.assertIn("r.hdf5/train: its metric is cosine, and sqeuclidean is taken here\n", kith(*command).stderr)
+            taken = "euclidean" if command[0] == "radius" else "sqeuclidean"
+            self.assertIn(f"r.hdf5/train: its metric is cosine, and {taken} is taken here\n", kith(*command).stderr)
             shutil.rmtree(self.at("described"), ignore_errors=True)
             self.assertNotIn("its metric", kith(*command, "-m", "cosine").stderr)
         # Euclidean and its square have the same neighbours.

@@ -60,8 +60,8 @@ class Tampered(Cli):
             self.assertEqual([row["row"] for row in self.verdict(ids, distances)["wrong"]], [7])
 
     def test_points_without_others(self):
-        """One point; one that is valid among NaN; none at all: true graphs are exact, with themselves or without."""
-        for rows in ([[1.0, 2.0]], [[NAN, 1.0], [1.0, 2.0], [NAN, NAN]], [[NAN, 1.0], [1.0, NAN]]):
+        """One point; one that is valid among NaN: true graphs are exact, with themselves or without."""
+        for rows in ([[1.0, 2.0]], [[NAN, 1.0], [1.0, 2.0], [NAN, NAN]]):
             write_npy(self.at("few.npy"), rows)
             for more in ((), ("--include-self",)):
                 for k in (1, 2, 3):

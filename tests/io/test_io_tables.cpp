@@ -130,6 +130,8 @@ TEST_F(IoTables, WhatMayBeReadInTwoWays) {
             EXPECT_EQ(read(one.text, one.options), three);
         }
     }
+    // Of a quote that is never closed the separators end no cells.
+    expect_has(refused("x;5;;npy;\";;;;;;;;;\n"), "column 4");
     // A single column: its 0 may be what pandas writes above it.
     expect_has(refused("0\n0.5\n2.0\n"), "--header");
     EXPECT_EQ(read("0\n0.5\n2.0\n", {.header = true}), (Rows{{0.5}, {2}}));
