@@ -1,6 +1,9 @@
 # The front door: `make demo`, `make test`, `make help`. A target installs what is missing (scripts/install-deps),
 # configures through CMakePresets.json and builds into build/$(PRESET).
-PRESET ?= release
+# The demo and the tests of a machine without a GPU need the CPU's half alone: preset cpu. All else builds everything.
+ifeq ($(origin PRESET),undefined)
+PRESET := $(if $(filter demo test,$(or $(firstword $(MAKECMDGOALS)),help)),$(shell scripts/default-preset),release)
+endif
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
@@ -16,11 +19,12 @@ say_hdf5 = $(BUILD)/kith info | sed -n 's/^ *hdf5 .*not in this build/kith: HDF5
 help:  ## this list
 	@echo "kith: exact k-nearest-neighbour search"
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' Makefile | awk -F '|' '{printf "  make %-10s %s\n", $$1, $$2}'
-	@echo "  PRESET=release|debug|asan|tsan|... chooses the build (CMakePresets.json), JOBS=N the parallelism, ARGS=... is passed on"
+	@echo "  PRESET=release|cpu|debug|asan|tsan|... chooses the build (CMakePresets.json), JOBS=N the parallelism, ARGS=... is passed on"
 
 demo: configure  ## nearest neighbours of real images: Fashion-MNIST, on the GPU where there is one
 	cmake --build $(BUILD) -j $(JOBS) --target kith_cli
 	$(BUILD)/kith demo $(ARGS)
+	@scripts/left-out $(BUILD)
 
 install: configure  ## library, headers, tool and its manual page into PREFIX=/usr/local
 	cmake --build $(BUILD) -j $(JOBS) --target kith kith_io kith_cli kith_described
@@ -34,6 +38,7 @@ build: test-deps configure  ## everything: library, command line, tests, benchma
 test: build  ## every test that this machine can run
 	@scripts/gpu-note $(BUILD)
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) $(ARGS)
+	@scripts/left-out $(BUILD)
 
 wheel: configure  ## the Python package: build/$(PRESET)/wheel/kith_knn-*.whl
 	scripts/install-deps python

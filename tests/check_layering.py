@@ -9,14 +9,15 @@ import sys
 
 # Room -> the rooms below it that its files may include, besides itself and include/kith (docs/design.md).
 BELOW = {
-    "src/api": {"plan", "scale", "cpu", "gpu", "exact", "formula", "metric", "machine"},
+    "src/api": {"plan", "scale", "cpu", "gpu", "exact", "formula", "metric", "machine", "papers/plan.h", "papers/graph.h"},
     "src/estimators": {"api", "exact", "machine"},
     "src/recommend": {"api", "exact"},
-    "src/plan": {"machine/float_state.h", "metric", "cpu/filter/tuning.h", "exact/box_trial.h", "exact/ceil_div.h", "exact/deal.h", "exact/refuse.h", "gpu/distance/distance_kernels.h", "gpu/distance/tuning.h", "gpu/filter/levels.h", "gpu/filter/value_groups.h", "gpu/filter/tuning.h", "gpu/fused/fused_kernels.h", "gpu/search/batches.h", "gpu/search/tuning.h",
-                 "gpu/select/selectors.h", "gpu/select/choice.h", "gpu/select/cluster/tuning.h", "cpu/select/selectors.h"},
+    "src/plan": {"machine/float_state.h", "metric", "cpu/filter/tuning.h", "exact/box_trial.h", "exact/ceil_div.h", "exact/refuse.h", "gpu/filter/levels.h", "gpu/filter/value_groups.h", "gpu/filter/tuning.h", "gpu/search/batches.h", "gpu/search/tuning.h",
+                 "gpu/select/selectors.h", "gpu/select/choice.h", "gpu/select/cluster/tuning.h", "cpu/select/selectors.h", "papers/plan.h"},
     "src/scale": {"exact", "machine"},
     "src/cpu": {"exact", "formula", "machine", "metric"},
-    "src/gpu": {"exact", "formula", "machine", "metric"},
+    "src/gpu": {"exact", "formula", "machine", "metric", "papers/gpu.h"},
+    "src/papers": {"api", "plan", "scale", "cpu", "gpu", "exact", "formula", "metric", "machine"},
     "src/exact": {"machine", "metric"},
     "src/formula": {"metric"},
     "src/metric": set(),
@@ -28,13 +29,15 @@ BELOW = {
     "include/kith": set(),
     "examples": set(),
 }
-# Folders of the backends, from the bottom up: a file may include its own folder and those before it. What lies in the
-# backend's own folder puts the others together: its interface, a metric's kernels.
+# Folders of the backends and of the papers' component, from the bottom up: a file may include its own folder and those
+# before it. What lies in the backend's own folder puts the others together: its interface, a metric's kernels.
 FOLDERS = {
     "src/cpu": ["simd", "primitives", "metric", "filter", "tree", "points", "select", "search"],
-    "src/gpu": ["runtime", "primitives", "metric", "filter", "distance", "refine", "tree", "points", "select", "fused", "search"],
+    "src/gpu": ["runtime", "primitives", "metric", "filter", "refine", "tree", "points", "select", "search"],
+    "src/papers": ["distance", "select", "fused", "search", "plan", "kato"],
 }
-COMMON = {"src/cpu": {"cpu/backend.h"}, "src/gpu": {"gpu/backend.h"}}
+COMMON = {"src/cpu": {"cpu/backend.h"}, "src/gpu": {"gpu/backend.h"},
+          "src/papers": {"papers/names.h", "papers/plan.h", "papers/graph.h", "papers/gpu.h"}}
 ROOMS = {room.removeprefix("src/") for room in BELOW if room.startswith("src/")}
 LONGEST = 450  # lines
 SOURCES = {".h", ".cpp", ".cu", ".cuh", ".c", ".py", ".def", ".in", ".cmake"}
@@ -100,13 +103,15 @@ def check_oracle(root):
 
 
 def check_without_cuda(root):
-    """What tests that need no GPU call of src/gpu is compiled where there is no CUDA as well."""
-    compiled = re.search(r"else\(\)\n[^)]*gpu/absent.cpp[^)]*\)", (root / "src" / "CMakeLists.txt").read_text()).group()
-    for path in sorted((root / "tests" / "unit").glob("*.cpp")):
+    """What tests that need no GPU call of the GPU's code is compiled where there is no CUDA as well."""
+    compiled = re.search(r"list\(APPEND kith_sources (gpu/[^)]*)\)", (root / "src" / "CMakeLists.txt").read_text()).group(1)
+    tests = [*(root / "tests" / "unit").glob("*.cpp"), *(root / "tests" / "papers").glob("*.cpp")]
+    for path in sorted(tests):
         for number, line in enumerate(path.read_text().splitlines(), 1):
             match = INCLUDE.match(line)
-            target = match.group(1) if match and "_cuda_" not in path.name else ""
-            if not target.startswith("gpu/"):
+            on_gpu = "_cuda_" in path.name or "_gpu_" in path.name
+            target = match.group(1) if match and not on_gpu else ""
+            if not re.match("gpu/|papers/(distance|fused|search|select)/", target):
                 continue
             for source in (pathlib.PurePosixPath(target).with_suffix(suffix) for suffix in (".cpp", ".cu")):
                 if (root / "src" / source).exists() and str(source) not in compiled:

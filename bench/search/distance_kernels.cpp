@@ -11,8 +11,8 @@
 #include "cell_file.h"
 #include "exact/refuse.h"
 #include "gpu/backend.h"
-#include "gpu/distance/distance_kernels.h"
 #include "kith/kith.h"
+#include "papers/distance/distance_kernels.h"
 #include "search/matrix_times.h"
 #include "timing.h"
 

@@ -5,9 +5,9 @@
 
 #include "cuda_timing.h"
 #include "device_memory.h"
-#include "gpu/distance/distance.h"
-#include "gpu/distance/expanded.h"
 #include "gpu/filter/levels.h"
+#include "papers/distance/distance.h"
+#include "papers/distance/expanded.h"
 
 namespace kith::bench {
 

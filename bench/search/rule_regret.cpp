@@ -17,7 +17,8 @@
 #include "exact/refuse.h"
 #include "gpu/backend.h"
 #include "kith/kith.h"
-#include "plan/hanak_rule.h"
+#include "papers/names.h"
+#include "papers/plan/hanak_rule.h"
 #include "timing.h"
 
 namespace kith::bench {
@@ -77,7 +78,7 @@ public:
     void measure(Cell& c, const std::vector<std::string>& paths) {
         prepare(c);
         Options options = options_;
-        options.path = planner::hanak_rule;
+        options.path = kith::papers::hanak_rule;
         c.chosen = path_name(plan({c.n, c.q, c.d, c.k, ElementType::f32, false}, options));
         const Output out(c.q, c.k, device);
         for (const std::string& path : paths) {
@@ -157,7 +158,7 @@ void print_summary(const std::vector<double>& regrets) {
         ++count;
     }
     if (count > 0)
-        fmt::print("\nregret of {} over {} cells: mean {:.1f} %, worst {:.1f} %\n", planner::hanak_rule, count,
+        fmt::print("\nregret of {} over {} cells: mean {:.1f} %, worst {:.1f} %\n", kith::papers::hanak_rule, count,
                    100 * sum / count, 100 * worst);
 }
 
@@ -184,13 +185,13 @@ bool run(const RuleStudy& study, const Options& options) {
     const std::vector<std::string> paths = candidates();
     Searches searches(options, study.repeat, study.mean);
     const std::string device = gpu::device_info(0).name;
-    fmt::print("{}: the rule's path beside the best of {}; uniform f32, points prepared; {}; {}\n", planner::hanak_rule,
-               paths.size(), study.mean ? "means of 10 runs behind 10" : fmt::format("medians of {}", study.repeat),
-               device);
+    fmt::print("{}: the rule's path beside the best of {}; uniform f32, points prepared; {}; {}\n",
+               kith::papers::hanak_rule, paths.size(),
+               study.mean ? "means of 10 runs behind 10" : fmt::format("medians of {}", study.repeat), device);
     fmt::print("{:>8} {:>6} {:>5} {:>6}  {:>10} {:>10} {:>9}  {:<28} {}\n", "n", "q", "d", "k", "rule ms", "best ms",
                "regret", "rule", "best");
     Json document = head(device, study.quick);
-    document["table"] = std::string(planner::hanak_rule);
+    document["table"] = std::string(kith::papers::hanak_rule);
     document["repeat"] = study.repeat;
     document["statistic"] = study.mean ? "mean" : "median";
     document["paths"] = paths;

@@ -15,7 +15,8 @@
 
 #include "gpu/select/choice.h"
 #include "kith/error.h"
-#include "plan/hanak_rule.h"
+#include "papers/names.h"
+#include "papers/plan/hanak_rule.h"
 
 namespace kith::bench {
 
@@ -187,7 +188,7 @@ Json regret(Runner& runner, std::vector<std::string> selectors, bool quick, Judg
     print_worst(cells);
     print_winners(cells);
     Json json = head("regret", runner, quick);
-    json["judged"] = judged == Judged::planner ? "planner" : std::string(planner::hanak_rule);
+    json["judged"] = judged == Judged::planner ? "planner" : std::string(kith::papers::hanak_rule);
     json["selectors"] = selectors;
     for (const Cell& c : cells) json["cells"].push_back(to_json(c));
     json["notes"] = runner.notes();

@@ -13,7 +13,7 @@ namespace kith::bench {
 // The candidates of selectors.def.
 std::vector<std::string> candidates();
 
-// Whose choice is judged: the planner's (gpu/select/choice.h), or that of Hanak 2023, 5.6 (plan/hanak_rule.h).
+// Whose choice is judged: the planner's (gpu/select/choice.h), or that of Hanak 2023, 5.6 (papers/plan/hanak_rule.h).
 enum class Judged : std::uint8_t { planner, hanak_rule };
 
 // `selectors` empty: the candidates of selectors.def. Prints; the result holds every time.

@@ -7,7 +7,6 @@
 #include "api/empty.h"
 #include "api/guard.h"
 #include "api/host_view.h"
-#include "api/kato.h"
 #include "api/radius.h"
 #include "api/radius_room.h"
 #include "api/radius_root.h"
@@ -18,6 +17,7 @@
 #include "exact/element.h"
 #include "exact/refuse.h"
 #include "kith/functor.h"
+#include "papers/plan.h"
 #include "plan/by_selector.h"
 
 namespace kith {
@@ -88,7 +88,7 @@ struct Index::State {
         refuse("metric: {}; this index was prepared for {}", name(named.id), own);
     }
     void check_device(const Options& call) const {
-        if (call.path == api::kato_path) refuse("path: 'kato' serves graph() of points; an Index has no grids");
+        if (papers::is_graph_path(call.path)) refuse("path: '{}' serves graph() of points, not an Index", call.path);
         const std::string own = device();
         const bool other = !call.device.empty() && call.device != "auto" && call.device != own &&
                            call.device != options.device && !(call.device == "cuda" && single && own != "cpu");

@@ -7,12 +7,10 @@
 #include "cpu/select/selectors.h"
 #include "cpu/simd/isa.h"
 #include "gpu/backend.h"
-#include "gpu/distance/distance_kernels.h"
-#include "gpu/fused/fused_kernels.h"
 #include "gpu/select/selectors.h"
 #include "kith/kith.h"
 #include "machine/parallel.h"
-#include "plan/hanak_rule.h"
+#include "papers/plan.h"
 #include "plan/planner.h"
 
 namespace kith {
@@ -25,13 +23,21 @@ bool is_variant(std::string_view name, std::string_view head) {
            (name[head.size()] == '+' || name[head.size()] == '-');
 }
 
-// A line for each selector: its range of k and what it does. Variants stand under the head of their family, by what
-// follows its name and its words.
+bool in_build(const cpu::Selector&) {
+    return true;
+}
+bool in_build(const gpu::Selector& s) {
+    return papers::has(s);
+}
+
+// A line for each selector of this build: its range of k and what it does. Variants stand under the head of their
+// family, by what follows its name and its words.
 template <class Selectors>
 std::string lines_of(const Selectors& selectors) {
     std::string text;
     std::string_view head, words;
     for (const auto& s : selectors) {
+        if (!in_build(s)) continue;
         const std::string range =
             s.max_k ? fmt::format("k {} to {}", s.min_k, s.max_k) : fmt::format("k from {}", s.min_k);
         std::string_view name = s.name, what = s.what;
@@ -83,6 +89,8 @@ std::string build_info() {
         }
         if (const std::string compiler = gpu::formula_compiler(); !compiler.empty())
             text += fmt::format("gpu formulas {}\n", compiler);
+        text += fmt::format("papers       {}\n",
+                            papers::built() ? "their selectors and paths" : "none: " + std::string(papers::not_built));
         text += "\nmetrics (name, aliases, what it is of q and x)\n";
         for (const MetricLine& m : metrics) text += fmt::format("  {:<14} {:<13} {}\n", m.name, m.aliases, m.what);
         text += "  formula                      an expression of your own; functor: a C++ one\n";
@@ -93,13 +101,7 @@ std::string build_info() {
                                 : path.on_cpu              ? "cpu"
                                                            : "gpu",
                                 path.what);
-        text += fmt::format("  {:<18} {:<9} of the following what Hanak 2023, 5.6 takes; NAME+{}: its selector\n",
-                            planner::hanak_rule, "gpu", planner::hanak_rule);
-        for (const gpu::DistanceKernel& kernel : gpu::distance_kernels)
-            text += fmt::format("  {:<18} {:<9} {}, then a selector of a GPU\n", kernel.name + std::string("+..."),
-                                "gpu", kernel.what);
-        for (const gpu::FusedKernel& kernel : gpu::fused_kernels)
-            text += fmt::format("  {:<18} {:<9} {}\n", kernel.name, "gpu", kernel.what);
+        text += papers::path_lines();
         return text;
     });
 }
@@ -108,7 +110,7 @@ std::string selectors_help() {
     return api::guarded([&] {
         return "selectors of the CPU\n" + lines_of(cpu::selectors) +
                "\nselectors of a GPU (variants under their family: NAME and what follows it)\n" +
-               lines_of(gpu::selectors);
+               lines_of(gpu::selectors) + (papers::built() ? "" : fmt::format("  others: {}\n", papers::not_built));
     });
 }
 

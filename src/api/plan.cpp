@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include "api/guard.h"
-#include "api/kato.h"
 #include "api/request.h"
 #include "api/validate.h"
 #include "exact/refuse.h"

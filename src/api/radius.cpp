@@ -10,7 +10,6 @@
 #include "api/empty.h"
 #include "api/guard.h"
 #include "api/host_view.h"
-#include "api/kato.h"
 #include "api/radius_room.h"
 #include "api/request.h"
 #include "api/validate.h"
@@ -22,6 +21,7 @@
 #include "gpu/backend.h"
 #include "kith/kith.h"
 #include "kith/memory.h"
+#include "papers/plan.h"
 
 namespace kith {
 
@@ -83,8 +83,8 @@ void grow(std::vector<T>& all, std::int64_t added, std::int64_t all_of_them) {
 
 void check_options(const Options& options) {
     if (options.enqueue) refuse("enqueue: serves selections; a search has finished on return");
-    if (options.path == kato_path)
-        refuse("path: 'kato' serves graph() of the k nearest; a search by radius has no grids");
+    if (papers::is_graph_path(options.path))
+        refuse("path: '{}' serves graph() of the k nearest, not a search by radius", options.path);
     if (!options.selector.empty())
         refuse("selector: '{}'; all points within a radius are found, and none selected", options.selector);
 }

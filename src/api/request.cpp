@@ -9,10 +9,12 @@
 #include "exact/direct_form.h"
 #include "exact/refuse.h"
 #include "formula/error_bound.h"
+#include "formula/symmetry.h"
 #include "gpu/backend.h"
 #include "kith/functor.h"
 #include "machine/memory.h"
 #include "machine/parallel.h"
+#include "papers/plan.h"
 
 namespace kith::api {
 
@@ -45,7 +47,7 @@ planner::Machine machine(const std::string& device, std::int64_t assumed) {
     m.free_bytes = machine::recently_free_memory();
     if (device == "cpu") return m;
     m.no_device = gpu::absence();
-    m.products_absence = gpu::products_absence;
+    m.products_absence = papers::products_absence;
     const int count = gpu::device_count();
     for (int i = 0; i < count; ++i) {
         gpu::DeviceInfo info = gpu::device_facts(i);
@@ -108,6 +110,20 @@ Plan plan_selection(const MatrixView& m, std::int64_t k, const Options& options,
         if (planner::selection_bytes(asked, here) <= assumed_free / 2.0) return planner::selection(asked, here);
     }
     return planner::selection(asked, machine(options.device));
+}
+
+bool is_symmetric(const Metric& metric) {
+    switch (metric.id) {
+        case MetricId::formula:
+            return formula::symmetric(formula::parse(metric.formula));
+        // A sine of the opposite angle need not be the opposite sine.
+        case MetricId::haversine:
+        case MetricId::kl_divergence:
+        case MetricId::functor:
+            return false;
+        default:
+            return true;
+    }
 }
 
 }  // namespace kith::api

@@ -38,4 +38,7 @@ Plan plan_search(const Shape& shape, const MetricSpec& metric, const Options& op
 // `explained`.
 Plan plan_selection(const MatrixView& matrix, std::int64_t k, const Options& options, bool explained);
 
+// Whether its distance keys are the same bits from either side. Of a formula where that is proven.
+bool is_symmetric(const Metric& metric);
+
 }  // namespace kith::api

@@ -2,13 +2,14 @@
 #include "api/device_group.h"
 #include "api/empty.h"
 #include "api/guard.h"
-#include "api/kato.h"
 #include "api/request.h"
 #include "api/self.h"
 #include "api/validate.h"
 #include "api/wide_search.h"
 #include "exact/refuse.h"
 #include "kith/kith.h"
+#include "papers/graph.h"
+#include "papers/plan.h"
 #include "plan/by_selector.h"
 
 namespace kith {
@@ -18,11 +19,11 @@ namespace {
 // Validated rows, as the metric takes them.
 Report run_once(const MatrixView& points, const MatrixView& queries, std::int64_t k, bool graph,
                 const MetricSpec& metric, const Options& options, ProgressMeter& progress, const NeighborsView& out) {
-    if (options.path == api::kato_path) {
-        if (!graph) refuse("path: 'kato' computes the graph of a set of points, not a search");
+    if (papers::is_graph_path(options.path)) {
+        if (!graph) refuse("path: '{}' computes the graph of a set of points, not a search", options.path);
         if (planner::forces_selector(options.selector))
-            refuse("selector: '{}' beside path 'kato', which has a selection of its own", options.selector);
-        return api::kato_graph(points, metric, k, options, progress, out);
+            refuse("selector: '{}' beside path '{}', which has a selection of its own", options.selector, options.path);
+        return papers::graph(points, metric, k, options, progress, out);
     }
     // A filter rounds both sides: the wider type decides what it can hold.
     const ElementType type = queries.type == ElementType::f64 ? ElementType::f64 : points.type;

@@ -36,11 +36,4 @@ void search(const Points& points, const MatrixView& queries, bool graph, const P
 // All distances of the queries, in host memory, to the points, into a matrix there.
 void distances(const Points& points, const DistancesRequest& request);
 
-// A part of a graph in grids (path "kato") on one thread: the k nearest of each point among the pairs of the part, n x
-// k ordered keys (exact/order.h; all ones: missing) and ids, each row sorted. `points`: in host memory.
-void triangle_part(const MatrixView& points, const MetricSpec& metric, const TrianglePart& part, std::uint64_t* keys,
-                   std::uint32_t* ids);
-// What it takes at most beside them.
-std::int64_t triangle_bytes(std::int64_t n, std::int64_t k);
-
 }  // namespace kith::cpu

@@ -23,17 +23,6 @@ struct SearchRequest {
     bool keys = false;  // distances are the distance keys (exactness.md, section 1); with f64
 };
 
-// A device's part of the triangle of a graph's pairs, in grids (Kato and Hosino 2009): the distance of each pair is
-// computed once and pushed to the heaps of both points.
-struct TrianglePart {
-    int part = 0, parts = 1;  // rows of grids are dealt (exact/deal.h)
-    std::int64_t grid = 0;    // points of a side of a grid
-    std::int64_t k = 0;       // at most the points
-    bool symmetric = false;   // distance keys are the same bits from either side; else both are computed
-    void* stream = nullptr;   // cudaStream_t of a GPU
-    ProgressMeter& progress;
-};
-
 // All distances of the queries to points that have been prepared.
 struct DistancesRequest {
     MatrixView queries;

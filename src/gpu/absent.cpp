@@ -24,9 +24,6 @@ std::string absence() {
 std::string formula_compiler() {
     return "";
 }
-std::string products_absence() {
-    return absence();
-}
 DeviceInfo device_info(int) {
     refuse();
 }
@@ -81,9 +78,6 @@ void search_batches(const BatchesRequest&) {
     refuse();
 }
 void distances(const Points&, const DistancesRequest&) {
-    refuse();
-}
-void triangle_part(const Points&, const TrianglePart&, std::uint64_t*, std::uint32_t*) {
     refuse();
 }
 void select(const SelectRequest&) {

@@ -35,8 +35,6 @@ std::string absence();
 int location(const void* data);
 // What compiles formulas for a device, or that there is nothing. Never throws.
 std::string formula_compiler();
-// "" or why there are no products of f32 matrices by cuBLAS, which this loads. Never throws.
-std::string products_absence();
 // A stream of a device for one call, destroyed with its last owner. The default stream does not wait for it, nor do
 // copies from it to another device wait for what the default streams of both were given.
 std::shared_ptr<void> call_stream(int device);
@@ -99,10 +97,6 @@ void radius(const Points& points, const RadiusRequest& request);
 
 // All distances of the queries to the points, into the caller's matrix, which may lie anywhere.
 void distances(const Points& points, const DistancesRequest& request);
-
-// A part of a graph in grids (path "kato"): the k nearest of each point among the pairs of the part, n x k ordered keys
-// (exact/order.h; all ones: missing) and ids in host memory, each row sorted. `points`: resident.
-void triangle_part(const Points& points, const TrianglePart& part, std::uint64_t* keys, std::uint32_t* ids);
 
 // kith::select on a device.
 void select(const SelectRequest& request);

@@ -79,6 +79,10 @@ __global__ void report_keys(const std::uint64_t* keys, T* out, std::int64_t coun
     out[i] = static_cast<T>(M::report(missing ? infinity : exact::Order<double>::value(keys[i]), params));
 }
 
+// Defined by the instance of M.
+template <class M>
+MetricKernels kernels_of();
+
 template <class M>
 struct Launch {
     // Warps per block of a kernel that keeps d doubles per warp, and its shared memory; no warps where a block cannot
@@ -174,20 +178,24 @@ struct Launch {
 
     static MetricKernels table() {
         MetricKernels t{};
+        if constexpr (requires { typename M::Keys; }) {
+            t = kernels_of<typename M::Keys>();
+        } else {
+            t.aux = M::aux;
+            t.measure = measure;
+            t.convert = convert;
+            t.scan = scan;
+            t.refine = refine;
+            if constexpr (multiplied || direct) {
+                t.sample = sample_rows<M>;
+                t.filter_points = points;
+                t.filter_queries = queries;
+                t.filter_unmeasured = unmeasured;
+            }
+        }
         t.traits = M::traits;
-        t.aux = M::aux;
-        t.measure = measure;
-        t.convert = convert;
-        t.scan = scan;
-        t.refine = refine;
         t.report_f32 = report<float>;
         t.report_f64 = report<double>;
-        if constexpr (multiplied || direct) {
-            t.sample = sample_rows<M>;
-            t.filter_points = points;
-            t.filter_queries = queries;
-            t.filter_unmeasured = unmeasured;
-        }
         return t;
     }
 };

@@ -7,6 +7,7 @@ namespace kith::metric {
 
 struct Euclidean : SqEuclidean {
     static constexpr Traits traits{.gemm = Gemm::l2, .direct = Direct::squares, .monotone = true, .root = Root::square};
+    using Keys = SqEuclidean;
     KITH_HD static double report(double rank, const Params&) { return ScalarOps<double>::sqrt(rank); }
 };
 

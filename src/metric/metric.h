@@ -3,7 +3,8 @@
 // The canonical distance of (query, point) is: 32 partial accumulators, number j taking coordinates j, j + 32, ...
 // through step(); the partials joined by combine() in the fixed tree xor 16, 8, 4, 2, 1; then finish() gives the
 // rank, which is the distance key: neighbours are ordered by (rank, id), smaller first; report() turns a rank into the
-// distance that the caller sees.
+// distance that the caller sees. A metric that differs from another in report() alone, and in traits of it, derives
+// from that one and names it, `using Keys = Other`: the GPU's kernels of that one serve both.
 #pragma once
 
 #include <cstdint>

@@ -8,17 +8,11 @@
 #include "cpu/select/selectors.h"
 #include "exact/refuse.h"
 #include "gpu/select/selectors.h"
-#include "plan/composed.h"
+#include "papers/plan.h"
 
 namespace kith::planner {
 
 namespace {
-
-std::string cpu_names() {
-    std::string names;
-    for (const cpu::Selector& each : cpu::selectors) names += fmt::format("{}{}", names.empty() ? "" : ", ", each.name);
-    return names;
-}
 
 // All distances in binary64, of as many queries at a time as half of the memory holds.
 Plan on_cpu(const Request& r, const Machine& machine, const cpu::Selector& selector) {
@@ -52,56 +46,36 @@ Plan on_cpu(const Request& r, const Machine& machine, const cpu::Selector& selec
     return p;
 }
 
-Plan on_gpu(const Request& r, const Machine& machine) {
-    if (r.metric.user || r.metric.traits.direct == metric::Direct::none)
-        refuse(
-            "selector: '{}' selects among distances in f32 on a GPU, where it serves built-in metrics with a direct "
-            "form "
-            "in f32; on a CPU every metric has {}",
-            r.selector, cpu_names());
-    // "kato" alone is a path of its own.
-    const bool kernel_given = r.path != "kato" && gpu::find_distance_kernel(r.path) != nullptr;
-    if (!r.path.empty() && !kernel_given)
-        refuse(
-            "selector: '{}' takes a distance kernel for a path on a GPU, or none; path is '{}', which has a selection "
-            "of its own",
-            r.selector, r.path);
-    const bool products = r.metric.traits.direct == metric::Direct::squares &&
-                          (!machine.products_absence || machine.products_absence().empty());
-    const KernelRow& fastest = fastest_kernel(r.shape.q, r.shape.d, products);
-    Request own = r;
-    own.selector.clear();
-    own.path = fmt::format("{}+{}", kernel_given ? r.path : std::string(fastest.name), r.selector);
-    Plan p = make(own, machine);
-    p.why = fmt::format("selector {}: forced, behind {}{}. {}", r.selector, kernel_given ? r.path : fastest.name,
-                        kernel_given ? "" : fmt::format(" ({})", fastest.reason), p.why);
-    return p;
-}
-
 }  // namespace
 
+std::string cpu_selector_names() {
+    std::string names;
+    for (const cpu::Selector& each : cpu::selectors) names += fmt::format("{}{}", names.empty() ? "" : ", ", each.name);
+    return names;
+}
+
 Plan by_selector(const Request& r, const Machine& machine) {
-    if (is_composed(r.path)) {
-        if (r.path.substr(r.path.find('+') + 1) != r.selector)
-            refuse("selector: '{}'; path is '{}', which has another", r.selector, r.path);
-        Request own = r;
-        own.selector.clear();
-        return make(own, machine);
+    if (const std::string_view own = papers::selector_of(r.path); !own.empty()) {
+        if (own != r.selector) refuse("selector: '{}'; path is '{}', which has another", r.selector, r.path);
+        Request plain = r;
+        plain.selector.clear();
+        return make(plain, machine);
     }
     const cpu::Selector* const of_cpu = cpu::find_selector(r.selector);
     const gpu::Selector* const of_gpu = gpu::find_selector(r.selector);
     if (!of_cpu && !of_gpu)
         refuse("selector: '{}' is unknown; expected on the CPU one of {}, or one of a GPU (kith info --selectors)",
-               r.selector, cpu_names());
+               r.selector, cpu_selector_names());
     const std::vector<int> devices = choose_devices(r.device, r.data_device, machine);
     if (devices.size() > 1) refuse("selector: '{}' runs on one device; device is {}", r.selector, spelled(devices));
     const bool any_device = r.device.empty() || r.device == "auto";
     if (devices.front() == host_memory) {
         if (of_cpu) return on_cpu(r, machine, *of_cpu);
         refuse("selector: '{}' runs on a GPU only, and {}; expected on the CPU one of {}", r.selector,
-               any_device && !machine.no_device.empty() ? machine.no_device : "the device is cpu", cpu_names());
+               any_device && !machine.no_device.empty() ? machine.no_device : "the device is cpu",
+               cpu_selector_names());
     }
-    if (of_gpu) return on_gpu(r, machine);
+    if (of_gpu) return papers::plan_by_selector(r, machine);
     if (!any_device || r.data_device != host_memory)
         refuse("selector: '{}' runs on the CPU only; device is {}", r.selector, spelled(devices));
     Request own = r;

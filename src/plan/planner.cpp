@@ -14,11 +14,9 @@
 #include "gpu/filter/tuning.h"
 #include "gpu/search/tuning.h"
 #include "kith/error.h"
+#include "papers/plan.h"
 #include "plan/by_selector.h"
-#include "plan/composed.h"
-#include "plan/fused.h"
 #include "plan/gpu_tiles.h"
-#include "plan/hanak_rule.h"
 
 namespace kith::planner {
 
@@ -371,20 +369,7 @@ std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementTyp
 
 Plan make(const Request& r, const Machine& machine) {
     if (forces_selector(r.selector)) return by_selector(r, machine);
-    if (is_ruled(r.path)) return ruled(r, machine);
-    if (r.path == "kato") {
-        if (!r.shape.graph) refuse("path: 'kato' computes the graph of a set of points, not a search");
-        Request plain = r;
-        plain.path = name(Path::exact);
-        Plan p = make(plain, machine);
-        p.why =
-            "path kato: each pair of points once in binary64, in grids whose rows are dealt to the devices; heaps of "
-            "all points on each, merged at the end. " +
-            p.why;
-        return p;
-    }
-    if (is_composed(r.path)) return composed(r, machine);
-    if (is_fused(r.path)) return fused(r, machine);
+    if (papers::is_path(r.path)) return papers::plan(r, machine);
     const std::vector<int> devices = choose_devices(r.device, r.data_device, machine);
     if (devices.size() > 1) return divide(r, machine, devices);
     Plan p;

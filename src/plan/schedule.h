@@ -1,18 +1,26 @@
 // Schedules of graphs on several devices, simulated.
 #pragma once
 
-#include <vector>
+#include <algorithm>
+#include <cstdint>
 
 #include "kith/schedule.h"
 #include "plan/planner.h"
 
 namespace kith::planner {
 
-// Points of a side of a grid of the path "kato": rows of grids are a multiple of 2 D, so that each of D devices has the
-// same.
-std::int64_t kato_grid(std::int64_t n, int parts);
-// What a device takes for its part in such grids: points, heaps and the distances of a grid.
-double kato_device_bytes(const Shape& shape, std::int64_t grid);
+// The pairs of points that each device computes.
+struct Work {
+    double all = 0, most = 0;  // of all devices; of the one that has most
+    void add(double part) {
+        all += part;
+        most = std::max(most, part);
+    }
+};
+// The fields of `out` that follow from it, for n points and out.devices devices.
+void set_work(const Work& work, std::int64_t n, GraphSchedule& out);
+// Bytes of k neighbours of each point.
+double heap_bytes(const Shape& shape);
 
 // That of a graph on `count` GPUs like the machine's first. `symmetric`: distances have the same bits from either side.
 // Throws as make().

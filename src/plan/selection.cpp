@@ -9,6 +9,7 @@
 #include "gpu/select/cluster/tuning.h"
 #include "gpu/select/selectors.h"
 #include "kith/error.h"
+#include "papers/plan.h"
 #include "plan/planner.h"
 
 namespace kith::planner {
@@ -33,10 +34,19 @@ constexpr std::int64_t middling_row = 2048, middling_row_insertion_k = 8;
 // Above this share of a row kept, a partition of the whole row costs no more than a threshold.
 constexpr double whole_row_share = 1.0 / 3;
 
+bool in_build(const cpu::Selector&) {
+    return true;
+}
+bool in_build(const gpu::Selector& selector) {
+    return papers::has(selector);
+}
+
+// Those of this build.
 template <class Selectors>
 std::string names_of(const Selectors& selectors) {
     std::string names;
-    for (const auto& each : selectors) names += fmt::format("{}{}", names.empty() ? "" : ", ", each.name);
+    for (const auto& each : selectors)
+        if (in_build(each)) names += fmt::format("{}{}", names.empty() ? "" : ", ", each.name);
     return names;
 }
 
@@ -47,6 +57,7 @@ void check_forced(const Request& r, const Selector* selector, bool elsewhere, co
     if (!selector && elsewhere)
         refuse("selector: '{}' runs on {} only; expected on {} one of {}", r.selector, there, here, names);
     if (!selector) refuse("selector: '{}' is unknown; expected on {} one of {}", r.selector, here, names);
+    if (!in_build(*selector)) refuse("selector: '{}': {}", r.selector, papers::not_built);
     if (r.shape.k < selector->min_k || (selector->max_k && r.shape.k > selector->max_k))
         refuse("selector: '{}' serves k from {} to {}; k is {}", r.selector, selector->min_k,
                selector->max_k ? std::to_string(selector->max_k) : "the row's length", r.shape.k);

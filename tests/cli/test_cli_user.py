@@ -277,8 +277,13 @@ class Overview(Cli):
         self.assertLess(text.index("cpu"), text.index("metrics"))
         self.assertNotIn("nth-element", text)
         selectors = kith("info", "--selectors").stdout
-        for words in ("selectors of the CPU", "  nth-element ", "\n  insertion-queue ", "\n      +buffer+full "):
+        for words in ("selectors of the CPU", "  nth-element ", "\n  bits ", "\n      -partitions-256 "):
             self.assertIn(words, selectors)
+        # A build without KITH_PAPERS says so.
+        papers = "papers       none" not in text
+        self.assertEqual(papers, "\n  insertion-queue " in selectors and "\n      +buffer+full " in selectors)
+        self.assertEqual(papers, "built without KITH_PAPERS" not in selectors)
+        self.assertEqual(papers, "hanak-rule" in text)
         self.assertTrue(any("nth-element" in line for line in json.loads(kith("info", "--json").stdout)["selectors"]))
 
     def test_plan_costs(self):

@@ -1,11 +1,12 @@
-// A libFuzzer target for one format: KITH_FUZZ_FORMAT, and KITH_FUZZ_SUFFIX as the end of the file's name;
-// KITH_FUZZ_SEEDS is the folder of seeds that the writer cannot make. Reads each input through the public reader;
-// anything but kith::Error, and any allocation out of proportion, is a finding.
+// The libFuzzer targets of all formats, in one program: the name that it is called by says which, "fuzz_npy", or
+// "fuzz_idx_gz" for gzipped files. KITH_FUZZ_SEEDS is the folder of seeds that the writer cannot make. Reads each input
+// through the public reader; anything but kith::Error, and any allocation out of proportion, is a finding.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,7 +18,18 @@ using namespace kith_fuzz;
 
 namespace {
 
-const std::string format = KITH_FUZZ_FORMAT;
+// The format, and the end of a file's name.
+std::string format, suffix;
+
+void take_name(const fs::path& program) {
+    constexpr std::string_view before = "fuzz_", gzipped = "_gz";
+    format = program.filename().string();
+    if (!format.starts_with(before)) std::abort();
+    format.erase(0, before.size());
+    if (!format.ends_with(gzipped)) return;
+    format.resize(format.size() - gzipped.size());
+    suffix = ".gz";
+}
 
 const Folder& folder() {
     static const Folder one;
@@ -26,7 +38,7 @@ const Folder& folder() {
 
 // Where an input lies, under a name that ends as the format wants it.
 std::string file_of(const std::string& name) {
-    return folder().file(name + KITH_FUZZ_SUFFIX);
+    return folder().file(name + suffix);
 }
 
 void read_everything(const std::string& path, const std::string& as = format) {
@@ -98,6 +110,7 @@ extern "C" const char* __lsan_default_suppressions() {
 
 // Fills the folders of inputs that are still empty.
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
+    take_name((*argv)[0]);
     (void)folder();
     for (int i = 1; i < *argc; ++i) {
         const fs::path path = (*argv)[i];

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <thread>
 
+#include "built_selectors.h"
 #include "gpu/backend.h"
 #include "gpu/primitives/sample.h"
 #include "gpu/select/choice.h"
@@ -142,7 +143,7 @@ std::string test_name(const testing::TestParamInfo<kith::gpu::Selector>& info) {
     }
     return name;
 }
-INSTANTIATE_TEST_SUITE_P(GpuSelect, EverySelector, testing::ValuesIn(kith::gpu::selectors), test_name);
+INSTANTIATE_TEST_SUITE_P(GpuSelect, EverySelector, testing::ValuesIn(built_selectors()), test_name);
 
 TEST(GpuSelect, EveryKind) {
     for (const Case& c : all_cases()) {
@@ -156,7 +157,7 @@ class LargeSelections : public testing::TestWithParam<std::size_t> {};
 TEST_P(LargeSelections, EverySelector) {
     const Case c = select_cases::large_cases().at(GetParam()).make();
     select_cases::check(c, kith::select(c.matrix(), c.k, c.options(on_gpu())));
-    for (const kith::gpu::Selector& selector : kith::gpu::selectors) {
+    for (const kith::gpu::Selector& selector : built_selectors()) {
         if (!within_range(selector, c)) continue;
         SCOPED_TRACE(selector.name);
         select_cases::check(c, kith::select(c.matrix(), c.k, c.options(on_gpu(selector.name))));
@@ -224,7 +225,7 @@ TEST(GpuSelect, TiesBehindAGap) {
 
 TEST(GpuSelect, RangesAreNamed) {
     const std::vector<float> row(20000);
-    for (const kith::gpu::Selector& selector : kith::gpu::selectors) {
+    for (const kith::gpu::Selector& selector : built_selectors()) {
         if (selector.max_k == 0 || selector.max_k >= 20000) continue;
         try {
             kith::select(kith::view(row.data(), 1, 20000), selector.max_k + 1, on_gpu(selector.name));
@@ -325,7 +326,7 @@ struct DeviceResult {
 TEST(GpuSelect, OnlyEnqueues) {
     const gpu_arrays::Stream stream;
     std::vector<std::string> selectors{""};
-    for (const kith::gpu::Selector& s : kith::gpu::selectors)
+    for (const kith::gpu::Selector& s : built_selectors())
         if (s.candidate) selectors.emplace_back(s.name);
     for (std::size_t i = 0; i < all_ragged().size(); i += 11) {
         const Ragged& r = all_ragged()[i];

@@ -306,8 +306,7 @@ TEST(Radius, Errors) {
         kith::radius_graph(c.points.view, 1.0, options);
         ADD_FAILURE() << "not refused";
     } catch (const kith::Error& error) {
-        EXPECT_EQ(std::string("path: 'kato' serves graph() of the k nearest; a search by radius has no grids"),
-                  error.what());
+        EXPECT_EQ(std::string("path: 'kato' serves graph() of the k nearest, not a search by radius"), error.what());
     }
     const double nan = std::numeric_limits<double>::quiet_NaN();
     EXPECT_EQ("r: nan; expected a number", refused(nan, kith::MetricId::euclidean));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "built_selectors.h"
 #include "cpu/filter/tile.h"
 #include "cpu/filter/tuning.h"
 #include "gpu/filter/levels.h"
@@ -154,20 +155,6 @@ TEST(Plan, SchedulesOfAGraph) {
         EXPECT_EQ("blocks", blocks[i].how);
         EXPECT_EQ(1, blocks[i].pairs);
     }
-    // In grids each pair once where distances are symmetric in all bits, else twice; all heaps come to the host.
-    options.path = "kato";
-    const auto grids = [&](kith::MetricId metric) {
-        options.metric.id = metric;
-        return kith::graph_schedules(shape, options, "h100");
-    };
-    for (const kith::GraphSchedule& s : grids(kith::MetricId::hellinger)) {
-        EXPECT_EQ("kato", s.how);
-        EXPECT_GE(s.pairs, 0.5);
-        EXPECT_LT(s.pairs, 0.53);
-        EXPECT_LT(s.balance, 1.01);
-        EXPECT_EQ(120.0 * (1 << 20), s.sent_bytes);
-    }
-    for (const kith::GraphSchedule& s : grids(kith::MetricId::kl_divergence)) EXPECT_NEAR(1, s.pairs, 1e-9);
     // Points that are more than fit are cut into shards, each of which meets all queries.
     const std::vector<kith::GraphSchedule> shards = kith::graph_schedules(
         {std::int64_t{1} << 28, std::int64_t{1} << 28, 128, 10, kith::ElementType::f32, true}, {}, "h100");
@@ -858,7 +845,7 @@ bool has(const std::string& text, const std::string& part) {
 const Machine with_large_gpu = with_gpu(std::int64_t{70} << 30);
 
 TEST(PlanSelection, EverySelectorOfAGpuByName) {
-    for (const kith::gpu::Selector& s : kith::gpu::selectors) {
+    for (const kith::gpu::Selector& s : built_selectors()) {
         Request r = selecting(100, std::min<std::int64_t>(1 << 20, kith::gpu::longest_row(s, true)),
                               std::max<std::int64_t>(s.min_k, 1));
         r.selector = s.name;

@@ -11,6 +11,7 @@
 #include "gpu/search/batches.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "exact/canonical.h"
 #include "gpu/metric/rank.cuh"
@@ -55,6 +56,7 @@ struct Task {
     std::int64_t* ids;
     void* distances;  // or null
     bool f64;
+    bool roots;  // of euclidean, whose keys are squares: distances are their roots
 };
 
 // As ScalarOps, whose abs() costs two comparisons: differs in the sign of a NaN.
@@ -194,8 +196,10 @@ __global__ void __launch_bounds__(threads) batches_kernel(const __grid_constant_
     const double inf = bits_to_double(0x7ff0000000000000ULL);
     list.each(task.k, [&](int place, std::uint64_t key, std::uint32_t id) {
         const bool there = key != exact::Order<double>::nan;
-        put(task, row + place, there ? static_cast<std::int64_t>(id) : -1,
-            M::report(there ? exact::Order<double>::value(key) : inf, params));
+        double distance = M::report(there ? exact::Order<double>::value(key) : inf, params);
+        if constexpr (std::is_same_v<M, metric::Euclidean::Keys>)
+            if (task.roots) distance = metric::Euclidean::report(distance, params);
+        put(task, row + place, there ? static_cast<std::int64_t>(id) : -1, distance);
     });
 }
 
@@ -228,7 +232,6 @@ Launch of_metric(int d, int k) {
 
 // As tuning::batches_metrics has them.
 Launch kernel_for(MetricId metric, int d, int k) {
-    if (metric == MetricId::euclidean) return of_metric<metric::Euclidean>(d, k);
     if (metric == MetricId::cityblock) return of_metric<metric::Cityblock>(d, k);
     return of_metric<metric::SqEuclidean>(d, k);
 }
@@ -273,7 +276,8 @@ void search_batches(const BatchesRequest& request) {
               .k = static_cast<int>(request.k),
               .ids = direct ? request.out.ids : ids.get(),
               .distances = direct ? request.out.distances : distances.get(),
-              .f64 = request.f64};
+              .f64 = request.f64,
+              .roots = request.metric.id == MetricId::euclidean};
     if (few) std::copy(table.begin(), table.end(), task.few);
     if (covered < q) {
         missing_kernel<<<item_blocks(cells), item_threads, 0, stream>>>(task, cells);

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "gpu/distance/expanded.h"
 #include "gpu/filter/candidate_lists.h"
 #include "gpu/filter/formula_pass.h"
 #include "gpu/filter/levels.h"
@@ -14,13 +13,13 @@
 #include "gpu/runtime/pinned_words.h"
 #include "gpu/search/augmented_pass.h"
 #include "gpu/search/clustered_pass.h"
-#include "gpu/search/matrix_candidates.h"
 #include "gpu/search/projected_pass.h"
 #include "gpu/search/results.h"
 #include "gpu/search/tile_search.h"
 #include "gpu/search/tuning.h"
 #include "gpu/search/value_candidates.h"
 #include "gpu/select/streaming/threshold_select.h"
+#include "papers/gpu.h"
 
 namespace kith::gpu {
 
@@ -138,28 +137,27 @@ public:
         return true;
     }
 
-    // All values, by a distance kernel, and the smallest of each query, by a selector, or both at once: a list with a
-    // threshold below its last value lacks nothing, ties included.
+    // By a composed or a fused path: a list with a threshold below its last value lacks nothing, ties included.
     void from_matrix() {
         clear_totals();
-        const DistanceKernel* const kernel = find_distance_kernel(plan_.distances);
-        if (kernel && kernel->expanded()) use_expanded_terms();
-        const MatrixCandidates task{.kernel = plan_.distances,
-                                    .selector = plan_.selector,
-                                    .step = filter_.form.direct.step,
-                                    .exponent = filter_.form.direct.exponent,
-                                    .queries = reinterpret_cast<const float*>(vectors_.get()),
-                                    .points = reinterpret_cast<const float*>(filter_.vectors.get()),
-                                    .half_norm = pass_.half_norm,
-                                    .query_square = expanded_.query_square.get(),
-                                    .query_size = pass_.query_term,
-                                    .width = filter_.form.width,
-                                    .n = n_,
-                                    .wanted = wanted_,
-                                    .matrix_queries = plan_.matrix_queries,
-                                    .fused_lists = plan_.fused_lists};
-        reserve(listed_of(task));
-        list_candidates(task, lists(), stream_);
+        const papers::MatrixTile tile{.plan = plan_,
+                                      .step = filter_.form.direct.step,
+                                      .exponent = filter_.form.direct.exponent,
+                                      .queries = reinterpret_cast<const float*>(vectors_.get()),
+                                      .points = reinterpret_cast<const float*>(filter_.vectors.get()),
+                                      .width = filter_.form.width,
+                                      .q = q_,
+                                      .n = n_,
+                                      .half_norm = pass_.half_norm,
+                                      .point_error = filter_.point_error.get(),
+                                      .query_error = state_.error(),
+                                      .query_term = pass_.query_term,
+                                      .growth = lists().growth,
+                                      .unfit = state_.unfit(),
+                                      .wanted = wanted_,
+                                      .stream = stream_};
+        reserve(papers::listed_points(tile));
+        own_bound_ = papers::list_candidates(tile, lists());
     }
 
     // All points against given thresholds.
@@ -233,21 +231,6 @@ private:
         drop_repeats(repeats, filter_, n_, wanted_, half_norm_.get(), stream_);
         pass_.half_norm = half_norm_.get();
     }
-    // Those of a distance kernel's own bound, in place of the direct filter's.
-    void use_expanded_terms() {
-        expanded_ = expanded_terms({.queries = reinterpret_cast<const float*>(vectors_.get()),
-                                    .points = reinterpret_cast<const float*>(filter_.vectors.get()),
-                                    .width = filter_.form.width,
-                                    .q = q_,
-                                    .n = n_,
-                                    .half_norm = pass_.half_norm,
-                                    .point_error = filter_.point_error.get(),
-                                    .query_error = state_.error(),
-                                    .growth = lists().growth,
-                                    .unfit = state_.unfit()},
-                                   stream_);
-        pass_.half_norm = expanded_.half_norm.get();
-    }
     // The passes over the samples.
     void sample(const FilterLevels& levels) {
         pass_.first = pass_.count = 0;
@@ -302,8 +285,8 @@ private:
             .counts = state_.counts(),
             .threshold = state_.threshold(),
             .overflowed = state_.overflowed(),
-            .query_error = expanded_.query_error.get() ? expanded_.query_error.get() : state_.error(),
-            .point_error = expanded_.point_error.get() ? expanded_.point_error.get() : filter_.point_error.get(),
+            .query_error = own_bound_.query_error.get() ? own_bound_.query_error.get() : state_.error(),
+            .point_error = own_bound_.point_error.get() ? own_bound_.point_error.get() : filter_.point_error.get(),
             .lengths = lengths_.get(),
             // Queries of f64 are rounded where the points were exact.
             .growth = queries_.rows.rows.type == ElementType::f64 ? filter_.form.rounded_growth : filter_.form.growth,
@@ -407,7 +390,7 @@ private:
     bool augments_ = false, listed_ = false;
     AugmentedPass augmented_;
     std::optional<ClusteredPass> clustered_;
-    ExpandedTerms expanded_;
+    papers::ListBound own_bound_;
     ValueCandidates values_;
     FilterPass pass_;
 };

@@ -159,10 +159,11 @@ constexpr const SelectChoice& choose_selector(const SelectCase& c) {
 
 // Without the address of a selector: sanitizers do not let addresses be compared in constants.
 constexpr bool is_candidate(std::string_view name) {
-    return std::ranges::any_of(selectors, [name](const Selector& s) { return name == s.name && s.candidate; });
+    return std::ranges::any_of(selectors,
+                               [name](const Selector& s) { return name == s.name && s.candidate && !s.papers; });
 }
 static_assert(std::ranges::all_of(select_choices,
                                   [](const SelectChoice& choice) { return is_candidate(choice.selector); }),
-              "every row names a candidate of the list");
+              "every row names a candidate of the list, and none of the papers' component");
 
 }  // namespace kith::gpu

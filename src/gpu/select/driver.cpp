@@ -17,27 +17,33 @@
 #include "gpu/select/ragged.h"
 #include "gpu/select/selector.h"
 #include "machine/lasting.h"
+#include "papers/gpu.h"
 
 namespace kith::gpu {
 
 namespace {
 
-using Function = void (*)(const SelectJob&, int);
 struct Entry {
-    Function function;
+    SelectFunction function;  // null: the papers' component has it
     int variant;
 };
 
 // In the order of `selectors`.
 constexpr Entry entries[] = {
 #define KITH_SELECTOR(function, variant, ...) {function, variant},
+#define KITH_PAPERS_SELECTOR(function, variant, ...) {nullptr, variant},
 #include "gpu/select/selectors.def"
 #undef KITH_SELECTOR
+#undef KITH_PAPERS_SELECTOR
 };
 
 Entry entry_of(std::string_view name) {
-    if (const Selector* s = find_selector(name)) return entries[s - selectors.data()];
-    throw Error(ErrorCode::invalid_argument, "selector: '" + std::string(name) + "' is not in the list");
+    const Selector* const found = find_selector(name);
+    if (!found) throw Error(ErrorCode::invalid_argument, "selector: '" + std::string(name) + "' is not in the list");
+    const auto place = static_cast<std::size_t>(found - selectors.data());
+    Entry entry = entries[place];
+    if (found->papers) entry.function = papers::selector_function(place);
+    return entry;
 }
 
 #ifdef KITH_COUNT_OPERATIONS

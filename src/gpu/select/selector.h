@@ -43,8 +43,11 @@ struct Rows;
 // Throws invalid_argument where there is none.
 void run_selector(std::string_view name, const Rows& values, SelectJob job);
 
+using SelectFunction = void (*)(const SelectJob& job, int variant);
 #define KITH_SELECTOR(function, ...) void function(const SelectJob& job, int variant);
+#define KITH_PAPERS_SELECTOR KITH_SELECTOR
 #include "gpu/select/selectors.def"
 #undef KITH_SELECTOR
+#undef KITH_PAPERS_SELECTOR
 
 }  // namespace kith::gpu

@@ -12,6 +12,7 @@ enum class SelectLayout : std::uint8_t { by_row, by_column };
 enum class SelectTypes : std::uint8_t { f32, any, narrow };
 
 struct Selector {
+    bool papers = false;  // of the papers' component, which a build may lack (papers/plan.h)
     const char* name = "";
     std::int64_t min_k = 1;
     std::int64_t max_k = 0;          // 0: up to the row's length
@@ -25,8 +26,8 @@ struct Selector {
     std::int64_t max_n = 0, max_n_without_clusters = 0;  // of a row; 0: any. Clusters: compute capability 9.0
     bool lengths = false;  // takes rows of different lengths; the others are given rows that are padded
     bool waits = false;    // the host waits for a number in mid-selection: it cannot be only enqueued
-    // The planner may choose it (choice.h), and `kith-bench select --regret` holds that choice against it; the others
-    // are for the tables of their papers.
+    // `kith-bench select --regret` holds the planner's choice (choice.h) against it; the others are for the tables of
+    // their papers.
     bool candidate = false;
     const char* what = "";  // a line of help
 };
@@ -36,8 +37,10 @@ inline constexpr auto selectors = [] {
     using enum SelectTypes;
     return std::to_array<Selector>({
 #define KITH_SELECTOR(function, variant, ...) {__VA_ARGS__},
+#define KITH_PAPERS_SELECTOR(function, variant, ...) {.papers = true, __VA_ARGS__},
 #include "gpu/select/selectors.def"
 #undef KITH_SELECTOR
+#undef KITH_PAPERS_SELECTOR
     });
 }();
 

@@ -14,10 +14,10 @@
 
 #include "gpu/primitives/bitonic.cuh"
 #include "gpu/select/result.cuh"
-#include "gpu/select/warp/warp_queues.h"
 
 namespace kith::gpu::warp_queues {
 
+inline constexpr int warps = 4;  // of a block
 inline constexpr int threads = 32 * warps, reads = 8;
 
 struct ValueRows {
@@ -162,18 +162,6 @@ void launch(const SelectJob& job, int warps_per_row) {
     kernel<capacity, length>
         <<<static_cast<unsigned>(blocks), threads, bytes, job.stream>>>(in, out_of(job, SelectLayout::by_row));
     check_launch("warp_select");
-}
-
-// Thread queues of `length`, the least capacity that holds k.
-template <int length>
-void launch_length(const SelectJob& job, int warps_per_row) {
-    if (job.k <= 32) launch<32, length>(job, warps_per_row);
-    else if (job.k <= 64) launch<64, length>(job, warps_per_row);
-    else if (job.k <= 128) launch<128, length>(job, warps_per_row);
-    else if (job.k <= 256) launch<256, length>(job, warps_per_row);
-    else if (job.k <= 512) launch<512, length>(job, warps_per_row);
-    else if (job.k <= 1024) launch<1024, length>(job, warps_per_row);
-    else launch<2048, length>(job, warps_per_row);
 }
 
 }  // namespace kith::gpu::warp_queues
