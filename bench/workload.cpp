@@ -25,7 +25,8 @@ Result run(const Workload& w, const Options& options, int repeat) {
     const int device = plan_of(w, options).device;
     const Output out(w.graph ? w.n : w.q, w.k, device);
     const metric::Traits traits = api::traits_of(options.metric.id);
-    Recipe recipe{w.data, !w.select && traits.non_negative, points_seed, w.select ? 0 : traits.largest};
+    // One limit for all coordinates: the least that the metric has.
+    Recipe recipe{w.data, !w.select && traits.non_negative, points_seed, w.select ? 0 : traits.limits[0].largest};
     if (w.select) {
         const Rows rows = rows_of(recipe, w.q, w.n, ElementType::f32, device);
         result.once = repeated(repeat, [&] { return select_into(rows.view, w.k, options, out.view); });
