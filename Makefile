@@ -18,7 +18,7 @@ say_hdf5 = $(BUILD)/kith info | sed -n 's/^ *hdf5 .*not in this build/kith: HDF5
 
 help:  ## this list
 	@echo "kith: exact k-nearest-neighbour search"
-	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' Makefile | awk -F '|' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@sed -nE 's|\$$\(PRESET\)|$(PRESET)|; s/^([a-z-]+):.*## (.*)/\1\|\2/p' Makefile | awk -F '|' '{printf "  make %-18s %s\n", $$1, $$2}'
 	@echo "  PRESET=release|cpu|debug|asan|tsan|... chooses the build (CMakePresets.json), JOBS=N the parallelism, ARGS=... is passed on"
 
 demo: configure  ## nearest neighbours of real images: Fashion-MNIST, on the GPU where there is one

@@ -24,7 +24,7 @@ def _wrong(value: Any, name: str, expected: str) -> TypeError:
     return TypeError(f"{name}: expected {expected}, got {type(value).__name__} ({reprlib.repr(value)})")
 
 
-def _integer(value: Any, name: str, least: float = -2**63, most: float = 2**63 - 1) -> int:
+def _integer(value: Any, name: str, least: float = -2**63, most: float = 2**63 - 1, expected: str = "an integer") -> int:
     """By default one that the core can be handed; True and False are none."""
     number: int = value
     if type(value) is not int:
@@ -33,10 +33,14 @@ def _integer(value: Any, name: str, least: float = -2**63, most: float = 2**63 -
                 raise TypeError
             number = index_of(value)
         except TypeError:
-            raise _wrong(value, name, "an integer") from None
+            raise _wrong(value, name, expected) from None
     if not least <= number <= most:
         raise ValueError(f"{name} is {number}: expected " + (f"at least {least}" if number < least else f"at most {most}"))
     return number
+
+
+def _bytes(value: Any, name: str) -> int:
+    return _integer(value, name, expected="a number of bytes, such as 8 << 30")
 
 
 def _wanted(k: Any, rows: int) -> int:
@@ -152,7 +156,7 @@ def _settings(f64: bool, device: str, memory: int, threads: int, path: str, isa:
         return _core.Settings(f64, device, memory, threads, path, selector, isa, stream, shown, missing)
     except TypeError:  # as of _metric
         pass
-    return _core.Settings(_flag(f64, "f64"), _text(device, "device"), _integer(memory, "memory"),
+    return _core.Settings(_flag(f64, "f64"), _text(device, "device"), _bytes(memory, "memory"),
                           _integer(threads, "threads", 0, 4096), _text(path, "path"), _text(selector, "selector"),
                           _text(isa, "isa"), _integer(stream, "stream", 0, 2**64 - 1), shown,
                           MISSING[_one_of(missing, "missing", MISSING)])

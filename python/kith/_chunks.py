@@ -10,7 +10,7 @@ from typing import Any, Callable, NamedTuple, Optional, Protocol, Sequence
 import numpy as np
 
 from . import shards
-from ._arguments import _integer, _metric
+from ._arguments import _bytes, _integer, _metric
 from ._search import graph as _graph
 from ._search import search as _search
 
@@ -68,7 +68,7 @@ def wanted(k: int, f64: bool, include_self: bool | None, metric: str, p: float, 
     _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start)
     how = {"metric": metric, "p": p, "inverse_covariance": inverse_covariance, "variances": variances,
            "packed_bits": packed_bits, "formula": formula, "start": start, "device": device,
-           "threads": _integer(threads, "threads"), "memory": _integer(memory, "memory"), "path": path, "isa": isa}
+           "threads": _integer(threads, "threads"), "memory": _bytes(memory, "memory"), "path": path, "isa": isa}
     return Wanted(k, how, f64, include_self)
 
 

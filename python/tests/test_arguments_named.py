@@ -111,6 +111,11 @@ def test_values_out_of_range(call: Callable[..., Any], how: dict[str, Any], erro
         call(**how)
 
 
+def test_bytes_are_said_as_numbers() -> None:
+    with pytest.raises(TypeError, match=r"memory: expected a number of bytes, such as 8 << 30, got str \('8GiB'\)"):
+        search(memory="8GiB")
+
+
 def test_numbers_of_numpy() -> None:
     for how in ({"f64": np.True_}, {"p": np.float32(2)}, {"p": np.array(2)}, {"stream": np.int64(0)}, {"threads": np.uint8(1)},
                 {"packed_bits": np.False_}, {"device": np.str_("cpu")}, {"k": np.int8(2)}):

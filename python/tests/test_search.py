@@ -104,7 +104,7 @@ def test_errors(how: dict[str, Any], error: type[Exception], words: str) -> None
 
 
 @pytest.mark.parametrize("how, words", [
-    ({"metric": None}, "metric: expected a name"), ({"memory": 1e9}, "memory: expected an integer"),
+    ({"metric": None}, "metric: expected a name"), ({"memory": 1e9}, "memory: expected a number of bytes"),
     ({"threads": 1.5}, "threads: expected an integer"), ({"k": "3"}, "k: expected an integer"),
 ])
 def test_wrong_types(how: dict[str, Any], words: str) -> None:

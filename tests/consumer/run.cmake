@@ -47,6 +47,18 @@ run(${work}/by_pkg_config_io)
 # Configured only: to build would be to build kith again.
 configure(subproject ${here}/subproject -D KITH_SOURCE=${source} -D FETCH=OFF)
 configure(fetched ${here}/subproject -D KITH_SOURCE=${source} -D FETCH=ON)
+# The Python package is no other project: pip compiles the GPU backend where there is nvcc, unless CMAKE_ARGS says otherwise.
+foreach(asked AUTO OFF)
+  set(argument -D KITH_CUDA=${asked})
+  if(asked STREQUAL "AUTO")
+    set(argument)
+  endif()
+  configure(python_${asked} ${source}/python -D nanobind_DIR=${here}/nanobind ${argument})
+  file(STRINGS ${work}/python_${asked}/CMakeCache.txt cuda REGEX "^KITH_CUDA:")
+  if(NOT cuda STREQUAL "KITH_CUDA:STRING=${asked}")
+    message(FATAL_ERROR "the Python package is compiled with ${cuda}; expected ${asked}")
+  endif()
+endforeach()
 # Without Highway, which pkg-config does not find here, all but the benchmark is there.
 execute_process(COMMAND ${CMAKE_COMMAND} -E env PKG_CONFIG_LIBDIR=${work} PKG_CONFIG_PATH= ${CMAKE_COMMAND}
   -S ${source} -B ${work}/without_highway -G ${GENERATOR} -D CMAKE_CXX_COMPILER=${COMPILER}
