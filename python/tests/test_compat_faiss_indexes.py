@@ -157,6 +157,16 @@ def test_ids_are_sorted_once() -> None:
 
 
 @BOTH
+def test_permuted(faiss: Any) -> None:
+    index, order = faiss.IndexFlatL2(6), np.roll(np.arange(90), 7)
+    index.add(POINTS)
+    index.permute_entries(order)
+    np.testing.assert_array_equal(index.reconstruct_n(), POINTS[order])
+    with pytest.raises(AssertionError):
+        index.permute_entries(order[:-1])
+
+
+@BOTH
 def test_merged(faiss: Any) -> None:
     one, other = faiss.IndexFlatL2(6), faiss.IndexFlatL2(6)
     one.add(POINTS[:50])
