@@ -6,6 +6,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -141,6 +142,11 @@ std::pair<Matrix, Matrix> Inputs::points_and_queries(const std::string& base, co
 
 void Inputs::add(const std::string& path, const FileInfo& info, std::int64_t nan_rows) {
     read_.push_back({path, info, nan_rows});
+}
+
+std::int64_t Inputs::nan_rows_of(const std::string& path) const {
+    const auto found = std::find_if(read_.begin(), read_.end(), [&](const Read& one) { return one.path == path; });
+    return found == read_.end() ? 0 : found->nan_rows;
 }
 
 void Inputs::add_other(const std::string& path) {

@@ -51,6 +51,8 @@ public:
     std::pair<Matrix, Matrix> points_and_queries(const std::string& base, const std::string& queries);
     // Of rows that were read elsewhere.
     void add(const std::string& path, const FileInfo& info, std::int64_t nan_rows);
+    // How many rows of a file that was read hold a NaN; 0 of another.
+    std::int64_t nan_rows_of(const std::string& path) const;
 
     // Of a file that is read elsewhere, if it is a table in text or HDF5: of others there is
     // nothing to find out.

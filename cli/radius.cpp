@@ -105,8 +105,6 @@ RadiusAnswer radius_held(const Args& args, const Matrix& base, const Matrix* own
     options.progress = bar.callback();
     const MatrixView points = base.view(), queries = own_queries ? own_queries->view() : MatrixView{};
     const Radius r = radii.of(0, own_queries ? queries.rows : points.rows);
-    answer.gaps.nan_queries = nan_rows(own_queries ? queries : points);
-    if (own_queries) answer.gaps.nan_points = nan_rows(points);
     if (only_counts) {
         RadiusCounts found =
             own_queries ? radius_counts(points, queries, r, options) : radius_graph_counts(points, r, options);
@@ -167,8 +165,10 @@ int execute(const Args& args) {
 
     const Stopwatch reading_time;
     const std::optional<StreamedJob> job = streamed_job(args, base_part, query_part, inputs.format(), options);
-    const auto [base, own_queries] =
+    const std::pair<Matrix, Matrix> held =
         job ? std::pair<Matrix, Matrix>() : inputs.points_and_queries(base_part, query_part);
+    const Matrix& base = held.first;
+    const Matrix& own_queries = held.second;
     if (!job) options.memory = inputs.memory_left();
     const FileInfo points = job ? job->base_info : base.info;
     const std::int64_t q = graph ? points.rows : job ? job->query_info.rows : own_queries.info.rows;
@@ -183,12 +183,17 @@ int execute(const Args& args) {
     if (!args.csr.empty()) csr.emplace(outputs, args.csr, points.rows, args.f64);
     const bool only_counts = args.only_counts || (!csr && count_file);
     CsrWriter* const writer = csr ? &*csr : nullptr;
-    const RadiusAnswer answer = with_option_name(args.radii.empty() ? "--radius" : "--radii", [&] {
+    RadiusAnswer answer = with_option_name(args.radii.empty() ? "--radius" : "--radii", [&] {
         return job ? radius_streamed(*job, radii, only_counts, writer, args.csr)
                    : radius_held(args, base, graph ? nullptr : &own_queries, radii, options, only_counts, writer);
     });
     stop_if_interrupted();
-    if (job) job->add_to(inputs, *answer.streamed);
+    if (job) {
+        job->add_to(inputs, *answer.streamed);
+    } else {
+        answer.gaps.nan_queries = inputs.nan_rows_of(graph ? base_part : query_part);
+        if (!graph) answer.gaps.nan_points = inputs.nan_rows_of(base_part);
+    }
     inputs.compare(options.metric);
     const Stopwatch writing;
     if (csr) csr->finish();

@@ -129,7 +129,7 @@ Answer search_held(const Args& args, const Paths& paths, Inputs& inputs, Options
     }
     stop_if_interrupted();
     answer.gaps = gaps_of(answer.neighbors, queries.view());
-    if (!args.graph) answer.gaps.nan_points = nan_rows(base.view());
+    if (!args.graph) answer.gaps.nan_points = inputs.nan_rows_of(paths.base);
 
     const Stopwatch writing;
     results->write(answer.neighbors);

@@ -26,6 +26,7 @@ struct FoundNeighbors {
     MatrixView distances{};  // q x k of f32 or f64, row-major; without data they are not compared
 
     FoundNeighbors() = default;
+    // NOLINTNEXTLINE(google-explicit-constructor): verify(points, queries, ids)
     FoundNeighbors(const MatrixView& ids_, const MatrixView& distances_ = {}) : ids(ids_), distances(distances_) {}
     // As search() and graph() return them.
     KITH_EXPORT FoundNeighbors(const Neighbors& found);  // NOLINT: verify(points, queries, search(points, queries, 10))

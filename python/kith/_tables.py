@@ -66,8 +66,9 @@ def _pandas_column(column: Any, name: str, label: Any, of_frame: bool) -> Any:
 
 
 def of_objects(objects: Any, called: str, of_frame: bool = False) -> Any:
-    """Rows from an array of lists or arrays; None among them are rows of NaN."""
-    there = np.array([one is not None and not (isinstance(one, float) and one != one) for one in objects], bool)
+    """Rows from an array of lists or arrays; None, NaN and pandas.NA among them are rows of NaN."""
+    none = getattr(sys.modules.get("pandas"), "NA", None)
+    there = np.array([one is not None and one is not none and not (isinstance(one, float) and one != one) for one in objects], bool)
     rows = objects[there]
     first: Any = rows[0] if len(rows) else None
     if not (isinstance(first, (list, tuple)) or hasattr(first, "__array__") and not isinstance(first, np.generic)):
@@ -164,7 +165,8 @@ def _of_polars(array: Any, name: str) -> Any:
 
 
 def _polars_number(kind: Any) -> bool:
-    return bool(kind.is_integer() or kind.is_float())  # a decimal is numeric as well
+    # A decimal is numeric as well, and numpy has no integers of 128 bits.
+    return bool(kind.is_integer() and not str(kind).endswith("128") or kind.is_float())
 
 
 def _polars_column(column: Any, called: str, of_frame: bool) -> Any:

@@ -279,12 +279,12 @@ def _knn_points_saves(ctx: Any, inputs: Any, output: Any) -> None:
 
 
 def _knn_points_backward(ctx: Any, dists: Any, idx: Any) -> Any:
-    """At fixed indices."""
+    """At fixed indices. Where there is no neighbour coordinates may be NaN, of padding or of a row that has none."""
     p1, p2, found = ctx.saved_tensors
-    neighbors = found.clamp(min=0)
-    difference = p1[:, :, None, :] - knn_gather(p2, neighbors)
+    neighbors, there = found.clamp(min=0), (found >= 0)[..., None]
+    difference = torch.where(there, p1[:, :, None, :] - knn_gather(p2, neighbors), 0)
     slope = 2 * difference if ctx.norm == 2 else difference.sign()
-    parts = slope * (dists * (found >= 0)).to(p1.dtype)[..., None]
+    parts = torch.where(there, slope * dists.to(p1.dtype)[..., None], 0)
     at = neighbors.flatten(1)[..., None].expand(-1, -1, p2.shape[2])
     to_p2 = torch.zeros_like(p2).scatter_add(1, at, -parts.flatten(1, 2).to(p2.dtype))
     return parts.sum(2), to_p2, None, None, None, None

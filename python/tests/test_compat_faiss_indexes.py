@@ -131,6 +131,42 @@ def test_ids(faiss: Any, mapped: str) -> None:
 
 
 @BOTH
+def test_ids_one_by_one(faiss: Any) -> None:
+    index, one = faiss.IndexIDMap2(faiss.IndexFlatL2(6)), np.empty(1, np.int64)
+    for i, id_ in enumerate(IDS):  # the array is the caller's, who goes on to write to it
+        one[0] = id_
+        index.add_with_ids(POINTS[i:i + 1], one)
+    np.testing.assert_array_equal(faiss.vector_to_array(index.id_map), IDS)
+    np.testing.assert_array_equal(index.reconstruct(int(IDS[7])), POINTS[7])
+    index.remove_ids(IDS[7:8])
+    with pytest.raises(RuntimeError, match="not found"):
+        index.reconstruct(int(IDS[7]))
+    index.add_with_ids(POINTS[3:4], IDS[7:8])
+    np.testing.assert_array_equal(index.reconstruct(int(IDS[7])), POINTS[3])
+    index.reset()
+    assert index.ntotal == 0 and index.id_map.size() == 0
+
+
+def test_ids_are_sorted_once() -> None:
+    index = ours.IndexIDMap2(ours.IndexFlatL2(6))
+    index.add_with_ids(POINTS, IDS)
+    index.reconstruct(int(IDS[0]))
+    first = index._sorted
+    index.reconstruct(int(IDS[1]))
+    assert first is not None and index._sorted is first
+
+
+@BOTH
+def test_permuted(faiss: Any) -> None:
+    index, order = faiss.IndexFlatL2(6), np.roll(np.arange(90), 7)
+    index.add(POINTS)
+    index.permute_entries(order)
+    np.testing.assert_array_equal(index.reconstruct_n(), POINTS[order])
+    with pytest.raises(AssertionError):
+        index.permute_entries(order[:-1])
+
+
+@BOTH
 def test_merged(faiss: Any) -> None:
     one, other = faiss.IndexFlatL2(6), faiss.IndexFlatL2(6)
     one.add(POINTS[:50])

@@ -73,6 +73,15 @@ def test_pointers_and_vectors(faiss: Any) -> None:
     for value in (3, 1):
         vector.push_back(value)
     assert faiss.vector_to_array(vector).tolist() == [3, 1] and vector.size() == 2 and vector.at(1) == 1
+    for value in range(40):
+        vector.push_back(value)
+    assert faiss.vector_to_array(vector).tolist() == [3, 1, *range(40)]
+    vector.resize(41)
+    vector.push_back(7)
+    other = faiss.Int64Vector()
+    other.swap(vector)
+    other.push_back(8)
+    assert faiss.vector_to_array(other).tolist() == [3, 1, *range(39), 7, 8] and vector.size() == 0
     faiss.copy_array_to_vector(np.array([7]), vector)
     assert faiss.vector_to_array(vector).tolist() == [7]
     with pytest.raises(AssertionError):

@@ -111,7 +111,8 @@ def test_without_a_copy() -> None:
 def test_missing_values_are_nan() -> None:
     pandas, pyarrow, polars = installed("pandas"), installed("pyarrow"), installed("polars")
     rows = [[1.0, 2], None, [3, None], [4, 5]]
-    for column in (pandas.Series(rows), pyarrow.array(rows), pyarrow.array(rows, pyarrow.list_(pyarrow.float32(), 2)),
+    for column in (pandas.Series(rows), pandas.Series([rows[0], pandas.NA, *rows[2:]]), pyarrow.array(rows),
+                   pyarrow.array(rows, pyarrow.list_(pyarrow.float32(), 2)),
                    polars.Series(rows), polars.Series(rows, dtype=polars.Array(polars.Float32, 2)),
                    pandas.Series(pandas.arrays.ArrowExtensionArray(pyarrow.array(rows)))):
         found = kith.search(column, column, 1)
@@ -119,6 +120,7 @@ def test_missing_values_are_nan() -> None:
     frames = [pandas.DataFrame({"a": pandas.array([True, None, False] if kind == "boolean" else [1, None, 3], kind),
                                  "b": [1.0, 2, 3]})
               for kind in ("Int64", "Float32", "boolean", "Int8", "int32[pyarrow]")]
+    frames += [pandas.DataFrame({"a": pandas.Series([1, pandas.NA, 3], dtype=object), "b": [1.0, 2, 3]})]
     frames += [polars.DataFrame({"a": [1, None, 3], "b": [1.0, 2, 3]}), pyarrow.table({"a": [1, None, 3], "b": [1.0, 2, 3]})]
     for frame in frames:
         assert kith.search(frame, frame, 1).report.nan_points == 1
@@ -157,6 +159,8 @@ def refused() -> list[tuple[str, Callable[[], Any], str]]:
          "column 'name': no search in categories"),
         ("polars decimal", lambda: polars().DataFrame({"d": polars().Series([1, 2], dtype=polars().Decimal(5, 2))}),
          r"column 'd': no search in elements Decimal.*cast it"),
+        ("polars 128 bits", lambda: polars().DataFrame({"i": polars().Series([1, 2], dtype=polars().Int128)}),
+         "column 'i': no search in elements Int128; cast it"),
         ("polars lengths", lambda: polars().Series("e", [[1.0, 2], [3.0]]), "column 'e': row 1 has 1 values; expected 2"),
         ("polars lazy", lambda: polars().DataFrame({"a": [1]}).lazy(), r"a LazyFrame .* points.collect\(\)"),
         ("Arrow text", lambda: pyarrow().table({"name": names}), "column 'name': no search in text"),

@@ -81,6 +81,27 @@ def test_ball_query_has_gradients() -> None:
     assert torch.equal(compiled(p1, p2).idx, ours.ball_query(p1, p2, *lengths, K=3, radius=2.0).idx)
 
 
+@pytest.mark.parametrize("padding", [float("nan"), float("inf")])
+def test_no_gradient_of_what_is_no_neighbor(padding: float) -> None:
+    """Padding, and rows with NaN, have none, and leave those of others alone."""
+    p1, p2 = cloud(2, 5, 3).double(), cloud(2, 6, 3, seed=1).double()
+    lengths = torch.tensor([5, 3]), torch.tensor([2, 6])
+    padded = p1.clone(), p2.clone()
+    padded[0][1, 3:], padded[1][0, 2:] = padding, padding
+
+    def gradients(run: Any, a: Any, b: Any) -> Any:
+        a, b = a.clone().requires_grad_(), b.clone().requires_grad_()
+        return torch.autograd.grad(run(a, b).dists.sum(), (a, b))
+
+    for run in (lambda a, b: ours.knn_points(a, b, *lengths, K=3), lambda a, b: ours.knn_points(a, b, *lengths, norm=1, K=3),
+                lambda a, b: ours.ball_query(a, b, *lengths, K=3, radius=2.0)):
+        for found, expected in zip(gradients(run, *padded), gradients(run, p1, p2)):
+            assert torch.equal(found, expected)
+    p1[0, 0, 1] = float("nan")
+    of_p1, of_p2 = gradients(lambda a, b: ours.knn_points(a, b, K=3), p1, p2)
+    assert not of_p1[0, 0].any() and bool(of_p1.isfinite().all()) and bool(of_p2.isfinite().all())
+
+
 def pairs(x: Any, y: Any, r: float, of_x: Any, of_y: Any) -> list[tuple[int, int]]:
     """All, by the definition: rows of y, and of x in order of distance."""
     squares = ((y.double()[:, None] - x.double()[None])**2).sum(2)

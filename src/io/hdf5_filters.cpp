@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <optional>
 
 #include "io/errors.h"
@@ -49,6 +50,7 @@ std::optional<std::vector<std::uint8_t>> inflated(const std::vector<std::uint8_t
     if (inflateInit(&stream) != Z_OK) return {};
     stream.next_in = const_cast<Bytef*>(deflated.data());
     stream.avail_in = static_cast<uInt>(deflated.size());
+    const std::unique_ptr<z_stream, int (*)(z_stream*)> ended(&stream, inflateEnd);
     std::vector<std::uint8_t> out;
     constexpr std::size_t step = std::size_t{1} << 16;
     int code = Z_OK;
@@ -60,7 +62,6 @@ std::optional<std::vector<std::uint8_t>> inflated(const std::vector<std::uint8_t
         code = inflate(&stream, Z_NO_FLUSH);
         out.resize(out.size() - stream.avail_out);
     }
-    inflateEnd(&stream);
     if (code != Z_STREAM_END || static_cast<std::int64_t>(out.size()) > limit) return {};
     return out;
 }
@@ -148,6 +149,8 @@ std::int64_t hdf5_largest_expansion(const std::vector<Hdf5Filter>& filters) {
 std::int64_t hdf5_decoded_size(const std::vector<Hdf5Filter>& filters, std::uint32_t skipped,
                                std::vector<std::uint8_t> stored, std::int64_t element_bytes, std::int64_t expected) {
     const std::int64_t limit = expected + scaled_header + checksum_bytes * static_cast<std::int64_t>(filters.size());
+    // Scale-offset alone looks at bytes: what undoes the others needs their number, and no order.
+    const bool in_order = !filters.empty() && filters[0].id == H5Z_FILTER_SCALEOFFSET;
     for (std::size_t i = filters.size(); i-- > 0;) {
         if (i < 32 && (skipped >> i & 1U) != 0) continue;
         const Hdf5Filter& filter = filters[i];
@@ -158,6 +161,7 @@ std::int64_t hdf5_decoded_size(const std::vector<Hdf5Filter>& filters, std::uint
                 stored.resize(stored.size() - static_cast<std::size_t>(checksum_bytes));
                 continue;
             case H5Z_FILTER_SHUFFLE:
+                if (!in_order) continue;
                 decoded = unshuffled(stored, filter.values.empty() ? 0 : filter.values[0]);
                 break;
             case H5Z_FILTER_DEFLATE:

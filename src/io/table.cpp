@@ -42,7 +42,7 @@ public:
         }
         all_quoted_ &= quoted;
         all_whole_ &= whole.has_value();
-        counts_ &= whole && *whole == start_ + rows_;
+        counts_ &= whole && *whole - rows_ == start_;
         if (all_names_) {
             const Kind kind = kind_of(cell, decimal_comma);
             all_names_ = kind == Kind::word || (kind == Kind::neither && quoted);

@@ -32,7 +32,8 @@ TruthShape examine(ByteInput& input, bool ids_alone) {
     if (queries < 1 || k < 1)
         bad_bytes(input.path(), 0, "at least one query and k >= 1", fmt::format("{} x {}", queries, k));
     // Counted no further than the header says.
-    const std::int64_t found = bytes < 0 ? -1 : input.size_within(header_bytes + bytes) - header_bytes;
+    const std::int64_t most = std::min(bytes, INT64_MAX - header_bytes);
+    const std::int64_t found = bytes < 0 ? -1 : input.size_within(header_bytes + most) - header_bytes;
     const bool alone = ids_alone && found == bytes / 2;
     if (bytes < 0 || (found != bytes && !alone)) {
         const char* const advice = found == bytes / 2 ? " (where these are ids alone, FILE/ids reads them)" : "";

@@ -205,8 +205,9 @@ JobInfo info(const std::string& folder) {
 }
 
 std::vector<std::string> files_outside(const JobInfo& job) {
-    std::error_code failed;
-    const std::filesystem::path folder = std::filesystem::weakly_canonical(job.folder, failed);
+    const machine::FloatState state;
+    std::error_code unknown, failed;
+    const std::filesystem::path folder = std::filesystem::weakly_canonical(job.folder, unknown);
     std::vector<std::string> outside;
     std::set<std::string> seen;
     for (const RowFiles* rows : {&job.base, &job.queries}) {
@@ -216,7 +217,7 @@ std::vector<std::string> files_outside(const JobInfo& job) {
             const std::filesystem::path path = std::filesystem::weakly_canonical(named, failed);
             const bool inside =
                 std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
-            if (failed || !inside) outside.push_back(file);
+            if (unknown || failed || !inside) outside.push_back(file);
         }
     }
     return outside;

@@ -346,6 +346,10 @@ TEST_F(JobOfOthers, StrictJobsReadTheirFolder) {
     const groundtruth::RunOptions strict{.strict = true};
     EXPECT_EQ(groundtruth::files_outside(groundtruth::info(job_)),
               (std::vector<std::string>{options_.base[0], options_.queries}));
+    // Nothing is known to lie in a folder whose place is not.
+    groundtruth::JobInfo lost = groundtruth::info(job_);
+    lost.folder = std::string(5000, 'x');
+    EXPECT_EQ(groundtruth::files_outside(lost).size(), 2U);
     EXPECT_EQ(code_of([&] { groundtruth::run(job_, strict); }), ErrorCode::bad_file);
     EXPECT_EQ(code_of([&] { groundtruth::run_unit(job_, {0, 0}, strict); }), ErrorCode::bad_file);
     EXPECT_EQ(code_of([&] { groundtruth::verify(job_, {.strict = true}); }), ErrorCode::bad_file);

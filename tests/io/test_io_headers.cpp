@@ -96,6 +96,9 @@ TEST_F(IoHeaders, HaveBounds) {
     std::ofstream(zip, std::ios::binary | std::ios::app) << end;
     expect_has(bad_file(zip), "a directory of at most 16777216 bytes, found 6442450944");
     expect_has(message_of(ErrorCode::bad_file, [&] { data_sets(zip); }), "a directory of at most");
+    // As many bytes as 63 bits hold, without those of the header.
+    expect_has(bad_file(put("a.truth", bytes_of({0x3fffffffU, 0x40000001U}))),
+               "offset 8: expected 9223372036854775800 bytes up to the end of the file");
 }
 
 // What is compressed and contradicts its header is not decompressed to its end: it is broken behind that.

@@ -150,6 +150,8 @@ TEST_F(IoTables, OrdinaryNumbersNeedNoWord) {
     const Rows gaps = read("1,,3\n,5,\n7,8,9\n");
     EXPECT_TRUE(std::isnan(gaps[0][1]) && std::isnan(gaps[1][0]) && std::isnan(gaps[1][2]));
     EXPECT_EQ(remark_, "");
+    // Nothing counts beyond the largest of 64 bits.
+    EXPECT_EQ(read("0.5\n9223372036854775807\n9223372036854775807\n"), (Rows{{0.5}, {0x1p63}, {0x1p63}}));
 }
 
 TEST_F(IoTables, Options) {

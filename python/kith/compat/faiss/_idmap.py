@@ -16,7 +16,19 @@ class MappedIds:
 
     index: Any = None
     own_fields: bool = False
-    _ids: np.ndarray[Any, Any]
+    _parts_of_ids: list[np.ndarray[Any, Any]]
+    _sorted: tuple[np.ndarray[Any, Any], ...] | None = None  # the ids, the order that sorts them, and they in it
+
+    @property
+    def _ids(self) -> np.ndarray[Any, Any]:
+        """The id of each vector. Parts that were added become one where they are asked for."""
+        if len(self._parts_of_ids) != 1:
+            self._parts_of_ids = [np.concatenate(self._parts_of_ids)]
+        return self._parts_of_ids[0]
+
+    @_ids.setter
+    def _ids(self, ids: np.ndarray[Any, Any]) -> None:
+        self._parts_of_ids = [ids]
 
     def _take_index(self, index: Any, within: Any) -> None:
         if not isinstance(index, within) or isinstance(index, MappedIds):
@@ -30,7 +42,7 @@ class MappedIds:
         """A map around an index that holds vectors already."""
         made = cls.__new__(cls)
         made.__dict__.update(d=index.d, metric_type=index.metric_type, metric_arg=getattr(index, "metric_arg", 0.0),
-                             index=index, own_fields=True, _ids=ids)
+                             index=index, own_fields=True, _parts_of_ids=[ids])
         return made
 
     @property
@@ -49,9 +61,9 @@ class MappedIds:
 
     def add_with_ids(self, x: Any, ids: Any, *numeric_type: Any) -> None:
         """Appends rows under these ids. An id may be there more than once."""
-        taken = ids_of(ids, len(x))
+        taken = ids_of(ids, len(x)).copy()
         self.index.add(x, *numeric_type)
-        self._ids = np.concatenate([self._ids, taken])
+        self._parts_of_ids.append(taken)
 
     def reset(self) -> None:
         """Forgets all vectors."""
@@ -88,13 +100,20 @@ class MappedIds:
 
     def _places(self, keys: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Of ids the inner index' numbers: of an id that is there more than once the last."""
-        order = self._ids.argsort(kind="stable")
-        at = np.searchsorted(self._ids[order], keys, side="right") - 1
+        ids = self._ids
+        if self._sorted is None or self._sorted[0] is not ids:
+            order = ids.argsort(kind="stable")
+            self._sorted = ids, order, ids[order]
+        _, order, ascending = self._sorted
+        at = np.searchsorted(ascending, keys, side="right") - 1
         places = order[np.maximum(at, 0)] if len(order) else np.full(len(keys), -1)
-        unknown = (self._ids[places] if len(order) else places) != keys
+        unknown = (ids[places] if len(order) else places) != keys
         if unknown.any() or (len(keys) and not len(order)):
             raise RuntimeError(f"key {keys[unknown][0] if unknown.any() else keys[0]} not found")
         return places
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_sorted": None}  # sorted again when it is needed
 
 
 class IndexIDMap(MappedIds, Index):

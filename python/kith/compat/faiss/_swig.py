@@ -93,9 +93,18 @@ class _Vector:
     def __init__(self, values: Any = ()) -> None:
         self._values = np.array(values, self.dtype).reshape(-1)
 
+    @property
+    def _values(self) -> np.ndarray[Any, Any]:
+        """The elements, in place; behind them is room for more."""
+        return self._room[:self._size]
+
+    @_values.setter
+    def _values(self, values: np.ndarray[Any, Any]) -> None:
+        self._room, self._size = values, len(values)
+
     def size(self) -> int:
         """Elements."""
-        return len(self._values)
+        return self._size
 
     __len__ = size
 
@@ -107,7 +116,10 @@ class _Vector:
 
     def push_back(self, value: Any) -> None:
         """Appends an element."""
-        self._values = np.append(self._values, np.array([value], self.dtype))
+        if self._size == len(self._room):
+            self._room = np.concatenate([self._room, np.zeros(max(1, self._size), self.dtype)])
+        self._room[self._size] = value
+        self._size += 1
 
     def resize(self, n: int) -> None:
         """Cuts off, or appends zeros."""
