@@ -282,9 +282,11 @@ def _knn_points_backward(ctx: Any, dists: Any, idx: Any) -> Any:
     """At fixed indices."""
     p1, p2, found = ctx.saved_tensors
     neighbors = found.clamp(min=0)
-    difference = p1[:, :, None, :] - knn_gather(p2, neighbors)
+    # Where there is no neighbour nothing has a gradient, whatever the rows hold that take the places: padding may be NaN.
+    missing = (found < 0)[..., None]
+    difference = (p1[:, :, None, :] - knn_gather(p2, neighbors)).masked_fill(missing, 0)
     slope = 2 * difference if ctx.norm == 2 else difference.sign()
-    parts = slope * (dists * (found >= 0)).to(p1.dtype)[..., None]
+    parts = slope * dists.to(p1.dtype)[..., None].masked_fill(missing, 0)
     at = neighbors.flatten(1)[..., None].expand(-1, -1, p2.shape[2])
     to_p2 = torch.zeros_like(p2).scatter_add(1, at, -parts.flatten(1, 2).to(p2.dtype))
     return parts.sum(2), to_p2, None, None, None, None
