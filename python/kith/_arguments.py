@@ -10,6 +10,7 @@ import numpy as np
 
 from . import _core
 from ._arrays import _exactly, element_name
+from ._gradients import refuse_parameters
 from ._kinds import on_host
 from ._progress import callback_of
 from ._tables import of_table
@@ -118,6 +119,7 @@ def _metric(metric: str | None, p: float, inverse_covariance: Any, variances: An
             return _core.MetricSettings(metric, p, None, None, packed_bits, "", start)
         except TypeError:  # numbers of other types, or an argument that the checks name
             pass
+    refuse_parameters(inverse_covariance=inverse_covariance, variances=variances)
     if metric is not None or usual is not None:
         _text(metric, "metric", "a name")
     if formula is not None and not _text(formula, "formula"):

@@ -50,6 +50,13 @@ def refuse_tracked(what: str, **arrays: Any) -> None:
                              "torch.no_grad()")
 
 
+def refuse_parameters(**parameters: Any) -> None:
+    """Of a metric: no gradient reaches them."""
+    for name, parameter in parameters.items():
+        if getattr(parameter, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
+            raise ValueError(f"{name}: requires a gradient, and only points and queries have one; give {name}.detach()")
+
+
 class Source:
     """What an Index was made of, for gradients: kept where the points require one themselves, else as long as the caller
     keeps it."""
