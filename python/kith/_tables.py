@@ -31,7 +31,7 @@ def _of_pandas(array: Any, name: str) -> Any:
         if len(kinds) == 1 and isinstance(next(iter(kinds)), np.dtype) and next(iter(kinds)).kind in _NUMBERS:
             return array.to_numpy()
         return _beside([_pandas_column(array.iloc[:, i], name, label, True) for i, label in enumerate(array.columns)],
-                       len(array))
+                       len(array), name, array.columns)
     if isinstance(array, pandas.Series):
         return _pandas_column(array, name, array.name, False)
     if isinstance(array, pandas.api.extensions.ExtensionArray):
@@ -94,7 +94,7 @@ def _of_pyarrow(array: Any, name: str) -> Any:
     pyarrow = sys.modules["pyarrow"]
     if isinstance(array, (pyarrow.Table, pyarrow.RecordBatch)):
         return _beside([_arrow_values(array.column(i), f"{name}: column {label!r}", True)
-                        for i, label in enumerate(array.schema.names)], array.num_rows)
+                        for i, label in enumerate(array.schema.names)], array.num_rows, name, array.schema.names)
     if isinstance(array, (pyarrow.Array, pyarrow.ChunkedArray)):
         return _arrow_values(array, name, False)
     return array
@@ -157,7 +157,7 @@ def _of_polars(array: Any, name: str) -> Any:
         if len(kinds) == 1 and _polars_number(next(iter(kinds))) and not sum(array.null_count().row(0)):
             return array.to_numpy()
         return _beside([_polars_column(column, f"{name}: column {column.name!r}", True) for column in array.get_columns()],
-                       array.height)
+                       array.height, name, array.columns)
     if isinstance(array, polars.Series):
         return _polars_column(array, f"{name}: column {array.name!r}" if array.name else name, False)
     return array
@@ -250,9 +250,9 @@ def _rows_with_gaps(rows: Any, there: Any, called: str) -> Any:
     return filled
 
 
-def _beside(columns: list[Any], rows: int) -> Any:
+def _beside(columns: list[Any], rows: int, name: str, labels: Any) -> Any:
     """Columns of several types in one that holds them all."""
     if not columns:
         return np.empty((rows, 0), np.float32)
     widest = np.result_type(*columns)
-    return np.stack([_exact(column, widest, "columns") for column in columns], axis=1)
+    return np.stack([_exact(column, widest, f"{name}: column {label!r}") for column, label in zip(columns, labels)], axis=1)
