@@ -50,7 +50,8 @@ def readable(array: Any, name: str) -> Any:
 
 def _stacked(sequence: Any, name: str) -> Any:
     try:
-        return np.asanyarray(sequence)
+        with _core.FloatState():  # as of_table()
+            return np.asanyarray(sequence)
     except ValueError as error:  # rows of several lengths
         raise ValueError(f"{name}: {error}") from None
 

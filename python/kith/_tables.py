@@ -7,6 +7,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from . import _core
+
 _NUMBERS = "fiub"
 _ENCODE = "encode it as numbers (pandas.get_dummies) or leave it out"
 
@@ -15,7 +17,10 @@ def of_table(array: Any, name: str) -> Any:
     """The numpy array that a table stands for; anything else as it is. `name` is what messages call it."""
     library = type(array).__module__.partition(".")[0]
     read = _LIBRARIES.get(library)
-    return array if read is None else read(array, name)
+    if read is None:
+        return array
+    with _core.FloatState():  # numbers may change their type: where subnormal ones are read as 0, they would be converted to it
+        return read(array, name)
 
 
 def _refuse(name: str, what: str, remedy: str) -> NoReturn:
