@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _core
 from ._gradients import transformed
-from ._kinds import kind_of
+from ._kinds import kind_of, loaded_torch
 from ._tables import of_objects, of_table
 
 # Host memory that is not an array yet.
@@ -29,7 +29,7 @@ def readable(array: Any, name: str) -> Any:
     """`array` as the core takes it: itself wherever it can, else a copy that holds the same values."""
     if type(array) is np.ndarray:
         return _whole(array) if array.dtype in _SEARCHED else _numpy_readable(array, name)
-    torch = sys.modules.get("torch")
+    torch = loaded_torch()
     if torch is not None and isinstance(array, torch.Tensor):
         return _torch_readable(torch, array, name)
     if isinstance(array, _SEQUENCES):
@@ -101,7 +101,7 @@ def array_interface(array: Any, name: str, stream: int | None = None, writable: 
 
 def _by_its_library(array: Any, name: str, stream: int | None, writable: bool = False) -> Any:
     """array_interface() of what the core cannot describe: no array of numpy's and no plain tensor."""
-    torch = sys.modules.get("torch")
+    torch = loaded_torch()
     if torch is not None and isinstance(array, torch.Tensor):
         return _torch_interface(torch, array, name, stream)
     if _of_cupy(array):

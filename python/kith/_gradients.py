@@ -7,6 +7,8 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
+from ._kinds import loaded_torch
+
 
 class Form(NamedTuple):
     """What distances are of: the arguments of a search that say so."""
@@ -20,7 +22,7 @@ class Form(NamedTuple):
 
 def tracked(*arrays: Any) -> bool:
     """Whether torch follows one of the arrays: it requires a gradient, or a transform of torch.func is at work on it."""
-    torch = sys.modules.get("torch")
+    torch = loaded_torch()
     if torch is None:
         return False
     for array in arrays:

@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 import functools
-import sys
 from typing import Any, Callable, TypeVar, cast
 
 import numpy as np
 
 from .. import _core
+from .._kinds import loaded_torch
 
 Call = TypeVar("Call", bound=Callable[..., Any])
 
@@ -25,7 +25,7 @@ def as_defined(call: Call) -> Call:
 
 def is_tensor(x: Any) -> bool:
     """Of torch."""
-    torch = sys.modules.get("torch")
+    torch = loaded_torch()
     return torch is not None and isinstance(x, torch.Tensor)
 
 
