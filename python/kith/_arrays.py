@@ -13,7 +13,7 @@ import numpy as np
 from . import _core
 from ._gradients import transformed
 from ._kinds import kind_of, loaded_torch
-from ._tables import of_objects, of_table
+from ._tables import of_objects, of_sequence, of_table
 
 # Host memory that is not an array yet.
 _SEQUENCES = (list, tuple, memoryview, bytes, bytearray, _StandardArray)
@@ -33,7 +33,7 @@ def readable(array: Any, name: str) -> Any:
     if torch is not None and isinstance(array, torch.Tensor):
         return _torch_readable(torch, array, name)
     if isinstance(array, _SEQUENCES):
-        array = _stacked(array, name)
+        array = of_sequence(array, name)
     array = of_table(array, name)
     if isinstance(array, np.ndarray):
         return _numpy_readable(array, name)
@@ -46,14 +46,6 @@ def readable(array: Any, name: str) -> Any:
     if hasattr(array, "__array__"):
         return _numpy_readable(np.asarray(array), name)
     return array
-
-
-def _stacked(sequence: Any, name: str) -> Any:
-    try:
-        with _core.FloatState():  # as of_table()
-            return np.asanyarray(sequence)
-    except ValueError as error:  # rows of several lengths
-        raise ValueError(f"{name}: {error}") from None
 
 
 def _apart(shape: Any, strides: Any) -> bool:

@@ -23,6 +23,15 @@ def of_table(array: Any, name: str) -> Any:
         return read(array, name)
 
 
+def of_sequence(sequence: Any, name: str) -> Any:
+    """Lists, and other host memory that is no array yet, as numpy's array."""
+    try:
+        with _core.FloatState():  # as of_table()
+            return np.asanyarray(sequence)
+    except ValueError as error:  # rows of several lengths
+        raise ValueError(f"{name}: {error}") from None
+
+
 def _refuse(name: str, what: str, remedy: str) -> NoReturn:
     raise TypeError(f"{name}: no search in {what}; {remedy}")
 
