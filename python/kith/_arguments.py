@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import reprlib
-import sys
 from operator import index as index_of
 from typing import Any, Callable, Union
 
@@ -10,7 +9,8 @@ import numpy as np
 
 from . import _core
 from ._arrays import _exactly, element_name
-from ._kinds import on_host
+from ._gradients import refuse_parameters
+from ._kinds import loaded_torch, on_host
 from ._progress import callback_of
 from ._tables import of_table
 
@@ -122,6 +122,7 @@ def _metric(metric: str | None, p: float, inverse_covariance: Any, variances: An
             return _core.MetricSettings(metric, p, None, None, packed_bits, "", start)
         except TypeError:  # numbers of other types, or an argument that the checks name
             pass
+    refuse_parameters(inverse_covariance=inverse_covariance, variances=variances)
     if metric is not None or usual is not None:
         _text(metric, "metric", "a name")
     if formula is not None and not _text(formula, "formula"):
@@ -141,7 +142,7 @@ def _metric(metric: str | None, p: float, inverse_covariance: Any, variances: An
 
 def _device(device: Any) -> str:
     """A torch.device by its name."""
-    torch = sys.modules.get("torch")
+    torch = loaded_torch()
     if torch is not None and isinstance(device, torch.device):
         return str(device)
     return _text(device, "device")

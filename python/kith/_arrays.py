@@ -12,8 +12,8 @@ import numpy as np
 
 from . import _core
 from ._gradients import transformed
-from ._kinds import kind_of
-from ._tables import of_objects, of_table
+from ._kinds import kind_of, loaded_torch
+from ._tables import of_objects, of_sequence, of_table
 
 # Host memory that is not an array yet.
 _SEQUENCES = (list, tuple, memoryview, bytes, bytearray, _StandardArray)
@@ -29,11 +29,11 @@ def readable(array: Any, name: str) -> Any:
     """`array` as the core takes it: itself wherever it can, else a copy that holds the same values."""
     if type(array) is np.ndarray:
         return _whole(array) if array.dtype in _SEARCHED else _numpy_readable(array, name)
-    torch = sys.modules.get("torch")
+    torch = loaded_torch()
     if torch is not None and isinstance(array, torch.Tensor):
         return _torch_readable(torch, array, name)
     if isinstance(array, _SEQUENCES):
-        array = _stacked(array, name)
+        array = of_sequence(array, name)
     array = of_table(array, name)
     if isinstance(array, np.ndarray):
         return _numpy_readable(array, name)
@@ -46,13 +46,6 @@ def readable(array: Any, name: str) -> Any:
     if hasattr(array, "__array__"):
         return _numpy_readable(np.asarray(array), name)
     return array
-
-
-def _stacked(sequence: Any, name: str) -> Any:
-    try:
-        return np.asanyarray(sequence)
-    except ValueError as error:  # rows of several lengths
-        raise ValueError(f"{name}: {error}") from None
 
 
 def _apart(shape: Any, strides: Any) -> bool:
@@ -100,7 +93,7 @@ def array_interface(array: Any, name: str, stream: int | None = None, writable: 
 
 def _by_its_library(array: Any, name: str, stream: int | None, writable: bool = False) -> Any:
     """array_interface() of what the core cannot describe: no array of numpy's and no plain tensor."""
-    torch = sys.modules.get("torch")
+    torch = loaded_torch()
     if torch is not None and isinstance(array, torch.Tensor):
         return _torch_interface(torch, array, name, stream)
     if _of_cupy(array):

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from . import _core
 from ._arrays import readable
-from ._gradients import Form, transformed
+from ._gradients import Form, refuse_parameters, transformed
 from ._kinds import kind_of
 from ._slopes import SLOPES, Slope
 
@@ -62,10 +62,7 @@ def slope_of(form: Form) -> Slope:
     if make is None:
         raise ValueError(f"metric: {name!r} has no gradient; give points and queries that need none (.detach(), or "
                          "torch.no_grad() around the call)")
-    for parameter in ("inverse_covariance", "variances"):
-        if getattr(getattr(form, parameter), "requires_grad", False):
-            raise ValueError(f"{parameter}: requires a gradient, and only points and queries have one; give "
-                             f"{parameter}.detach()")
+    refuse_parameters(inverse_covariance=form.inverse_covariance, variances=form.variances)
     return make(form)
 
 

@@ -7,6 +7,8 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
+from ._kinds import loaded_torch
+
 
 class Form(NamedTuple):
     """What distances are of: the arguments of a search that say so."""
@@ -20,7 +22,7 @@ class Form(NamedTuple):
 
 def tracked(*arrays: Any) -> bool:
     """Whether torch follows one of the arrays: it requires a gradient, or a transform of torch.func is at work on it."""
-    torch = sys.modules.get("torch")
+    torch = loaded_torch()
     if torch is None:
         return False
     for array in arrays:
@@ -48,6 +50,13 @@ def refuse_tracked(what: str, **arrays: Any) -> None:
         if tracked(array):
             raise ValueError(f"{name}: requires a gradient, which {what} would drop; give {name}.detach(), or call it under "
                              "torch.no_grad()")
+
+
+def refuse_parameters(**parameters: Any) -> None:
+    """Of a metric: no gradient reaches them."""
+    for name, parameter in parameters.items():
+        if getattr(parameter, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
+            raise ValueError(f"{name}: requires a gradient, and only points and queries have one; give {name}.detach()")
 
 
 class Source:

@@ -8,6 +8,12 @@ from typing import Any, Protocol
 import numpy as np
 
 
+def loaded_torch() -> Any:
+    """torch, where it has been imported; None also while another thread is at it, when it has no Tensor yet."""
+    torch = sys.modules.get("torch")
+    return torch if hasattr(torch, "Tensor") else None
+
+
 class Kind(Protocol):
     """A library of arrays."""
 
@@ -181,7 +187,7 @@ def kind_of(values: Any) -> Kind:
 
 def on_host(array: Any) -> np.ndarray[Any, Any]:
     """A numpy array of the same values; of bfloat16, which numpy lacks, float32."""
-    torch = sys.modules.get("torch")
+    torch = loaded_torch()
     if torch is not None and isinstance(array, torch.Tensor):
         array = array.detach().cpu()
         array = (array.float() if array.dtype == torch.bfloat16 else array).numpy()

@@ -10,7 +10,7 @@ from typing import Any, Optional
 
 from . import _core
 from ._arguments import MISSING, _one_of, _settings
-from ._kinds import kind_of
+from ._kinds import kind_of, loaded_torch
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -76,7 +76,7 @@ def warn(message: str, category: type[Warning]) -> None:
 
 def on_device(array: Any) -> Count:
     """How many rows of an array of a device hold a NaN, by its own library; None where there is none that can say."""
-    torch = sys.modules.get("torch")
+    torch = loaded_torch()
     if torch is not None and isinstance(array, torch.Tensor):
         return _by_torch(torch, array)
     kind = type(kind_of(array)).__name__

@@ -7,6 +7,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from . import _core
+
 _NUMBERS = "fiub"
 _ENCODE = "encode it as numbers (pandas.get_dummies) or leave it out"
 
@@ -15,7 +17,19 @@ def of_table(array: Any, name: str) -> Any:
     """The numpy array that a table stands for; anything else as it is. `name` is what messages call it."""
     library = type(array).__module__.partition(".")[0]
     read = _LIBRARIES.get(library)
-    return array if read is None else read(array, name)
+    if read is None:
+        return array
+    with _core.FloatState():  # numbers may change their type: where subnormal ones are read as 0, they would be converted to it
+        return read(array, name)
+
+
+def of_sequence(sequence: Any, name: str) -> Any:
+    """Lists, and other host memory that is no array yet, as numpy's array."""
+    try:
+        with _core.FloatState():  # as of_table()
+            return np.asanyarray(sequence)
+    except ValueError as error:  # rows of several lengths
+        raise ValueError(f"{name}: {error}") from None
 
 
 def _refuse(name: str, what: str, remedy: str) -> NoReturn:
@@ -31,7 +45,7 @@ def _of_pandas(array: Any, name: str) -> Any:
         if len(kinds) == 1 and isinstance(next(iter(kinds)), np.dtype) and next(iter(kinds)).kind in _NUMBERS:
             return array.to_numpy()
         return _beside([_pandas_column(array.iloc[:, i], name, label, True) for i, label in enumerate(array.columns)],
-                       len(array))
+                       len(array), name, array.columns)
     if isinstance(array, pandas.Series):
         return _pandas_column(array, name, array.name, False)
     if isinstance(array, pandas.api.extensions.ExtensionArray):
@@ -95,7 +109,7 @@ def _of_pyarrow(array: Any, name: str) -> Any:
     pyarrow = sys.modules["pyarrow"]
     if isinstance(array, (pyarrow.Table, pyarrow.RecordBatch)):
         return _beside([_arrow_values(array.column(i), f"{name}: column {label!r}", True)
-                        for i, label in enumerate(array.schema.names)], array.num_rows)
+                        for i, label in enumerate(array.schema.names)], array.num_rows, name, array.schema.names)
     if isinstance(array, (pyarrow.Array, pyarrow.ChunkedArray)):
         return _arrow_values(array, name, False)
     return array
@@ -158,7 +172,7 @@ def _of_polars(array: Any, name: str) -> Any:
         if len(kinds) == 1 and _polars_number(next(iter(kinds))) and not sum(array.null_count().row(0)):
             return array.to_numpy()
         return _beside([_polars_column(column, f"{name}: column {column.name!r}", True) for column in array.get_columns()],
-                       array.height)
+                       array.height, name, array.columns)
     if isinstance(array, polars.Series):
         return _polars_column(array, f"{name}: column {array.name!r}" if array.name else name, False)
     return array
@@ -252,9 +266,9 @@ def _rows_with_gaps(rows: Any, there: Any, called: str) -> Any:
     return filled
 
 
-def _beside(columns: list[Any], rows: int) -> Any:
+def _beside(columns: list[Any], rows: int, name: str, labels: Any) -> Any:
     """Columns of several types in one that holds them all."""
     if not columns:
         return np.empty((rows, 0), np.float32)
     widest = np.result_type(*columns)
-    return np.stack([_exact(column, widest, "columns") for column in columns], axis=1)
+    return np.stack([_exact(column, widest, f"{name}: column {label!r}") for column, label in zip(columns, labels)], axis=1)

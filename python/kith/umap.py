@@ -45,6 +45,7 @@ class SearchIndex(NNDescent):
 
     def __init__(self, points: Any, n_neighbors: int = 15, metric: str = "euclidean", **how: Any) -> None:
         self._raw_data = on_host(readable(points, "points"))
+        _as_umaps(metric, self._raw_data, how)
         self.n_neighbors, self.metric = n_neighbors, metric
         self._how = how
         self._angular_trees = False  # UMAP asks, to choose an epsilon that nothing depends on here
@@ -77,10 +78,11 @@ class SearchIndex(NNDescent):
         """Adds rows, and puts others in the place of rows that there are."""
         points = self._raw_data
         if xs_updated is not None:
-            points = points.copy()
-            points[np.asarray(updated_indices)] = xs_updated
+            updated = np.asarray(xs_updated)
+            points = points.astype(np.result_type(points, updated))
+            points[np.asarray(updated_indices)] = updated
         if xs_fresh is not None:
-            points = np.concatenate([points, np.asarray(xs_fresh, points.dtype)])
+            points = np.concatenate([points, np.asarray(xs_fresh)])
         self._raw_data, self._index, self._graph = points, None, None
 
     def compress_index(self) -> None:
@@ -91,6 +93,25 @@ class SearchIndex(NNDescent):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+
+
+def _as_umaps(metric: str, points: Any, how: dict[str, Any]) -> None:
+    """A ValueError of metrics that UMAP has under kith's name with other distances."""
+    if metric == "hellinger":  # UMAP scales rows
+        sums = points.sum(1, dtype=np.float64)
+        other = np.flatnonzero(np.abs(sums - 1) > _SUM_ERROR)
+        if len(other):
+            raise ValueError(f"points: row {other[0]} sums to {sums[other[0]]:.6g}; expected 1 of each, to which UMAP's 'hellinger' "
+                             "scales rows: give points / points.sum(1, keepdims=True) to both")
+    for name, parameter, theirs in (("seuclidean", "variances", "numpy.ones(d)"),
+                                    ("mahalanobis", "inverse_covariance", "numpy.eye(d)")):
+        if metric == name and how.get(parameter) is None:
+            raise ValueError(f"{parameter}: missing; expected what UMAP has in metric_kwds, as its {name!r} estimates nothing from the "
+                             f"points: without metric_kwds {theirs}")
+
+
+# What rounding in float32 and float16 leaves of a sum of 1.
+_SUM_ERROR = 1e-2
 
 
 def _int32(indices: Any) -> Any:
@@ -107,7 +128,8 @@ def precomputed_knn(points: Any, n_neighbors: int = 15, *, metric: str = "euclid
     n_neighbors : int
         UMAP's; each point is its own first.
     metric : str
-        UMAP's, where `kith.search` has it of the same name.
+        UMAP's, where `kith.search` has it of the same name. For ``"hellinger"`` rows must sum to 1, to which UMAP scales them;
+        ``"seuclidean"`` and ``"mahalanobis"`` take their parameter, which UMAP does not estimate.
     **how
         Named arguments of `kith.Index`: the metric's, device, threads, memory.
 

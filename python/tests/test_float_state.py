@@ -8,6 +8,7 @@ from typing import Any, Callable, Iterator
 import kith
 import numpy as np
 import pytest
+from kith.compat import cuvs, faiss
 
 LIBM = ctypes.CDLL("libm.so.6")
 FLUSHES, MXCSR = 0x8040, 28  # subnormal results and operands; where glibc's fenv_t has that register on x86-64
@@ -16,6 +17,7 @@ UPWARD = {"x86_64": 0x800, "aarch64": 0x400000}.get(platform.machine())
 generator = np.random.default_rng(0)
 SMALL = (generator.integers(-40, 40, (300, 4)) * np.float64(2.0**-149)).astype(np.float32)  # all subnormal
 SOME = SMALL[:20] + np.float32(2.0**-149)
+MIXED = [row if i % 2 else row.astype(np.float64) for i, row in enumerate(SMALL)]  # which one type holds
 RADII = (generator.integers(20, 60, 20) * np.float64(2.0**-149)).astype(np.float32)
 
 
@@ -59,6 +61,10 @@ CALLS: list[Callable[[], Any]] = [
     lambda: kith.radius(SMALL, SOME, RADII, metric="chebyshev", device="cpu", f64=True)[:3],
     lambda: (kith.distances(SMALL, SOME, metric="cityblock", device="cpu", f64=True),),
     lambda: kith.topk(SMALL, 3, device="cpu"),
+    lambda: kith.search(MIXED, SOME, 7, metric="cityblock", device="cpu", f64=True),
+    lambda: faiss.knn(np.abs(SOME), np.abs(SMALL), 7, faiss.METRIC_Jaccard),
+    lambda: (faiss.pairwise_distances(generator_of_samples(), generator_of_samples(), faiss.METRIC_Jaccard),),
+    lambda: (cuvs.pairwise_distance(generator_of_samples(), generator_of_samples(), metric="jensenshannon"),),
     lambda: tuple(kith.information.entropy(generator_of_samples(), 3, device="cpu")[:1]),
 ]
 

@@ -266,6 +266,21 @@ def test_what_has_no_gradient_says_so() -> None:
         assert kith.search(x, x, 2, metric=alias).distances.requires_grad
 
 
+@pytest.mark.parametrize("metric, name", [("mahalanobis", "inverse_covariance"), ("seuclidean", "variances")])
+def test_parameters_have_no_gradient_and_say_so(metric: str, name: str) -> None:
+    """Also where nothing else asks for one."""
+    points = torch.rand(10, 3, dtype=torch.float64)
+    parameter = (INVERSE if name == "inverse_covariance" else VARIANCES).clone().requires_grad_()
+    how: dict[str, Any] = {"metric": metric, name: parameter}
+    for call in (lambda: kith.search(points, points, 2, **how), lambda: kith.graph(points, 2, **how),
+                 lambda: kith.Index(points, **how), lambda: kith.distances(points, points, **how),
+                 lambda: kith.radius(points, points, 1.0, **how), lambda: kith.match(points, points, **how)):
+        with pytest.raises(ValueError, match=f"^{name}: requires a gradient"):
+            call()
+        with torch.no_grad():
+            call()
+
+
 def test_an_index_without_a_metric() -> None:
     """Squares of a search, Euclidean distances within a radius."""
     x, q = positive(12, 3, 10), positive(5, 3, 11)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import types
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from oracle import nearest, small
 
 import kith
 from kith._arrays import array_interface, readable
+from kith.compat import faiss
 
 POINTS, QUERIES = small(60, 5), small(7, 5, 1)
 DISTANCES, INDICES = nearest(POINTS, QUERIES, 4)
@@ -139,3 +141,14 @@ def test_modules_load_at_their_first_use() -> None:
         kith.nothing
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         kith.compat.nothing
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: kith.search(x, x.tolist(), 2), lambda x: kith.graph(x, 2), lambda x: kith.radius(x, None, 0.5),
+    lambda x: kith.radius_counts(x, x, np.full(len(x), 0.5)), lambda x: kith.distances(x, x), lambda x: kith.topk(x, 2),
+    lambda x: kith.verify(x, x, kith.search(x, x, 2)), lambda x: kith.search(x, x, 2, metric="seuclidean", variances=[1.0, 2.0]),
+    lambda x: kith.Index(x.tolist()).search(x, 2), lambda x: kith.match(x, x), lambda x: faiss.knn(x, x, 2)])
+def test_while_torch_is_being_imported(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By another thread: the module is there, and next to nothing in it."""
+    monkeypatch.setitem(sys.modules, "torch", types.ModuleType("torch"))
+    call(np.random.default_rng(0).random((20, 2), np.float32))

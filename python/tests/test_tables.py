@@ -153,6 +153,7 @@ def refused() -> list[tuple[str, Callable[[], Any], str]]:
         ("objects", lambda: frame([{}, {}, {}]), "column 'name': no search in objects .dict.; convert"),
         ("lists", lambda: frame([[1], [2], [3]]), "column 'name': no search in a column of lists among others; give the column"),
         ("complex column", lambda: frame([1j, 2, 3]), "column 'name': no search in elements complex128; convert"),
+        ("large integers", lambda: frame([1, 2, 2**60 + 1]), r"column 'name': int64 of 2\*\*53 and more may not be exact"),
         ("lengths", lambda: pandas().Series([[1, 2], [3]], name="e"), "column 'e': row 1 has 1 values; expected 2"),
         ("polars text", lambda: polars().DataFrame({"name": names}), "column 'name': no search in text"),
         ("polars category", lambda: polars().DataFrame({"name": polars().Series(names, dtype=polars().Categorical)}),

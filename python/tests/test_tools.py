@@ -102,6 +102,43 @@ def test_umaps_index() -> None:
     assert (found[0] == exact.indices).all() and found[0].dtype == np.int32 and (found[1] == exact.distances).all()
 
 
+def test_umaps_index_takes_other_types() -> None:
+    """New rows of fractions beside bytes stay what they are."""
+    pytest.importorskip("pynndescent")
+    import kith.umap
+    bytes_ = digits().astype(np.uint8)
+    index = kith.umap.SearchIndex(bytes_[:50], 3)
+    index.update(bytes_[50:52] + np.float32(0.75), xs_updated=[bytes_[60] + np.float32(0.5)], updated_indices=[7])
+    now = np.concatenate([bytes_[:50], bytes_[50:52] + np.float32(0.75)])
+    now[7] = bytes_[60] + np.float32(0.5)
+    found = index.query(now[[7, 50]], 1)
+    assert found[0].tolist() == [[7], [50]] and not found[1].any()
+
+
+@pytest.mark.parametrize("metric", ["hellinger", "seuclidean", "mahalanobis", "jaccard", "canberra"])
+def test_umaps_metrics(metric: str) -> None:
+    """UMAP's graph, or a refusal where its distances of that name are others."""
+    umap = pytest.importorskip("umap")
+    import kith.umap
+    x = digits()[:300] + np.float32(0.1) * (metric != "jaccard")
+    how: dict[str, Any] = {}
+    keywords: dict[str, Any] = {}
+    if metric == "hellinger":
+        with pytest.raises(ValueError, match="^points: row 0 sums to"):
+            kith.umap.precomputed_knn(x, 15, metric=metric)
+        x /= x.sum(1, keepdims=True)
+    elif metric in ("seuclidean", "mahalanobis"):
+        with pytest.raises(ValueError, match="^(variances|inverse_covariance): missing"):
+            kith.umap.precomputed_knn(x, 15, metric=metric)
+        spread = 1 + np.arange(64.0)
+        how = {"variances": spread} if metric == "seuclidean" else {"inverse_covariance": np.diag(1 / spread)}
+        keywords = {"sigma": spread} if metric == "seuclidean" else {"vinv": np.diag(1 / spread)}
+    knn = kith.umap.precomputed_knn(x, 15, metric=metric, **how)
+    of = umap.distances.named_distances[metric]
+    theirs = np.array([[of(x[i], x[j], *keywords.values()) for j in knn.indices[i]] for i in range(0, 300, 30)])
+    np.testing.assert_allclose(knn.distances[::30], theirs, 1e-4, 1e-3)
+
+
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_opentsne(metric: str) -> None:
     tsne = pytest.importorskip("openTSNE")

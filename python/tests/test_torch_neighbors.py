@@ -48,6 +48,29 @@ def test_neighbors_of_padding() -> None:
     assert ours.knn_gather(p2[:, :0], found.idx, torch.tensor([0, 0, 0])).shape == (3, 6, 4, 3)
 
 
+def test_gradients_beside_garbage() -> None:
+    """Rows without a neighbour have no gradient and give none, whatever they or the first row of p2 hold."""
+    def gradients(p1: Any, p2: Any, query: Callable[..., Any], **how: Any) -> tuple[Any, Any]:
+        p1, p2 = p1.clone().requires_grad_(), p2.clone().requires_grad_()
+        query(p1, p2, **how).dists.sum().backward()
+        return p1.grad, p2.grad
+
+    for garbage in (float("nan"), float("inf")):
+        for query, how in ((ours.knn_points, {}), (ours.knn_points, {"norm": 1}), (ours.ball_query, {"radius": 9.0})):
+            p1, p2 = cloud(2, 4, 3), cloud(2, 5, 3, seed=1)
+            lengths = {"lengths1": torch.tensor([2, 4]), "lengths2": torch.tensor([3, 0])}
+            expected = gradients(p1, p2, query, K=4, **lengths, **how)
+            p1[0, 2:], p2[0, 3:], p2[1] = garbage, garbage, garbage
+            for a, b in zip(gradients(p1, p2, query, K=4, **lengths, **how), expected):
+                assert torch.equal(a, b)
+            # Points and queries with NaN, as data.
+            p1, p2 = cloud(1, 4, 3), cloud(1, 5, 3, seed=1)
+            kept = gradients(p1[:, 1:], p2[:, 1:], query, K=5, **how)
+            p1[0, 0], p2[0, 0, 1] = float("nan"), float("nan")
+            for a, b in zip(gradients(p1, p2, query, K=5, **how), kept):
+                assert not a[:, 0].any() and torch.equal(a[:, 1:], b)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 def test_ball_query(dtype: str) -> None:
     p1, p2 = (part.to(getattr(torch, dtype)) for part in (cloud(3, 20, 3), cloud(3, 30, 3, seed=1)))

@@ -1,15 +1,31 @@
 """Arrays of results, whatever library they are of."""
 from __future__ import annotations
 
-import sys
-from typing import Any
+import functools
+from typing import Any, Callable, TypeVar, cast
 
 import numpy as np
+
+from .. import _core
+from .._kinds import loaded_torch
+
+Call = TypeVar("Call", bound=Callable[..., Any])
+
+
+def as_defined(call: Call) -> Call:
+    """What numpy or torch compute in the call is rounded to nearest, with subnormal numbers, as distances are: whatever
+    floating-point state the caller's thread is in."""
+    @functools.wraps(call)
+    def within(*arguments: Any, **named: Any) -> Any:
+        with _core.FloatState():
+            return call(*arguments, **named)
+
+    return cast(Call, within)
 
 
 def is_tensor(x: Any) -> bool:
     """Of torch."""
-    torch = sys.modules.get("torch")
+    torch = loaded_torch()
     return torch is not None and isinstance(x, torch.Tensor)
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple, Optional
 
-from .._values import not_negative, rounded
+from .._values import as_defined, not_negative, rounded
 
 _NAMES = {"sqeuclidean": "sqeuclidean", "euclidean": "euclidean", "l2": "euclidean", "l1": "cityblock", "cityblock": "cityblock",
           "inner_product": "inner_product", "chebyshev": "chebyshev", "canberra": "canberra", "cosine": "cosine", "lp": "minkowski",
@@ -17,6 +17,7 @@ class Search(NamedTuple):
     arguments: dict[str, Any]
     finish: Optional[Callable[[Any, int], Any]] = None
 
+    @as_defined
     def finished(self, values: Any, d: int, f64: bool) -> Any:
         """cuVS' distances of float64 values."""
         values = values if self.finish is None else self.finish(values, d)

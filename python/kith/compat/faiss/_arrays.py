@@ -7,7 +7,7 @@ from typing import Any, Sequence
 import numpy as np
 
 from ..._kinds import on_host
-from .._values import is_tensor
+from .._values import as_defined, is_tensor
 
 # faiss' NumericType.
 Float32 = 0
@@ -23,6 +23,7 @@ class WrongArgument(AssertionError, ValueError):
     """What faiss answers with a bare AssertionError: shapes, types and numbers of arguments. A ValueError, too."""
 
 
+@as_defined
 def float32(x: Any) -> Any:
     """Arrays of a device, and tensors, where they lie; anything else of numpy."""
     if is_tensor(x):

@@ -142,9 +142,13 @@ def bfKnn(res: Any, args: GpuDistanceParams) -> None:  # noqa: N802
 
     Examples
     --------
+    >>> import numpy
     >>> from kith.compat import faiss
+    >>> x, D, I = numpy.eye(2, dtype="float32"), numpy.empty((2, 1), "float32"), numpy.empty((2, 1), "int64")
     >>> args = faiss.GpuDistanceParams()
-    >>> args.k, args.dims = 1, 2
+    >>> args.k, args.dims, args.numVectors, args.numQueries = 1, 2, 2, 2
+    >>> args.vectors = args.queries = faiss.swig_ptr(x)
+    >>> args.outDistances, args.outIndices = faiss.swig_ptr(D), faiss.swig_ptr(I)
     >>> if faiss.get_num_gpus():
     ...     faiss.bfKnn(faiss.StandardGpuResources(), args)
     """

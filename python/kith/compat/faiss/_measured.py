@@ -9,7 +9,7 @@ import numpy as np
 from ..._distances import distances as _distances
 from ..._index import Index
 from ..._kinds import on_host
-from .._values import is_tensor, rounded
+from .._values import as_defined, is_tensor, rounded
 from . import _pairs
 from ._arrays import ascending, beside
 from ._metrics import METRIC_GOWER, METRIC_NaNEuclidean, Search, checked, has_nan, search_of, worst
@@ -41,6 +41,7 @@ class Measured:
             self._index = Index(self._vectors, device=self._device, **self._how.arguments)
         return self._index
 
+    @as_defined
     def nearest(self, queries: Any, k: int, f64: bool = False) -> tuple[Any, Any]:
         """(D, I); of a neighbour that does not exist the index is -1 and the distance the metric's worst."""
         if by_pairs(queries, self._missing, self._metric):
@@ -55,6 +56,7 @@ class Measured:
         far[indices < 0] = worst(self._metric)
         return far, indices
 
+    @as_defined
     def within(self, queries: Any, threshold: float) -> tuple[Any, Any, Any]:
         """(lims, D, I) of those strictly nearer than the threshold by float64 distances, by ascending index."""
         n = len(self._vectors)
@@ -81,6 +83,7 @@ class Measured:
         return ascending(lims, rounded(far[kept]), indices[kept], n)
 
 
+@as_defined
 def all_distances(xq: Any, xb: Any, metric: int, metric_arg: float, device: str = "auto") -> Any:
     """float32 of shape (q, n)."""
     metric = checked(metric)
