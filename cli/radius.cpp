@@ -72,11 +72,12 @@ RadiusAnswer with_option_name(const std::string& option, const Search& search) {
 Radii read_radii(const Args& args, std::int64_t q) {
     Radii radii{args.r, {}, args.open};
     if (args.radii.empty()) return radii;
-    const Matrix each = load_matrix(args.radii, "");
-    const FileInfo& info = each.info;
+    // Before any is read.
+    MatrixReader reader(args.radii, reading(""));
+    const FileInfo& info = reader.info();
     if ((info.rows != 1 && info.cols != 1) || info.rows * info.cols != q)
         refuse(fmt::format("--radii: {} x {} values; expected one of each of {} queries", info.rows, info.cols, q));
-    radii.each = to_doubles(each);
+    radii.each = to_doubles(read_matrix(reader));
     return radii;
 }
 
@@ -167,8 +168,9 @@ int execute(const Args& args) {
 
     const Stopwatch reading_time;
     const std::optional<StreamedJob> job = streamed_job(args, base_part, query_part, inputs.format(), options);
-    const auto [base, own_queries] =
+    const std::pair<Matrix, Matrix> read =
         job ? std::pair<Matrix, Matrix>() : inputs.points_and_queries(base_part, query_part);
+    const Matrix &base = read.first, &own_queries = read.second;
     if (!job) options.memory = inputs.memory_left();
     const FileInfo points = job ? job->base_info : base.info;
     const std::int64_t q = graph ? points.rows : job ? job->query_info.rows : own_queries.info.rows;
