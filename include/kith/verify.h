@@ -26,7 +26,8 @@ struct FoundNeighbors {
     MatrixView distances{};  // q x k of f32 or f64, row-major; without data they are not compared
 
     FoundNeighbors() = default;
-    FoundNeighbors(const MatrixView& ids_, const MatrixView& distances_ = {}) : ids(ids_), distances(distances_) {}
+    FoundNeighbors(const MatrixView& ids_, const MatrixView& distances_ = {})  // NOLINT: verify(points, queries, ids)
+        : ids(ids_), distances(distances_) {}
     // As search() and graph() return them.
     KITH_EXPORT FoundNeighbors(const Neighbors& found);  // NOLINT: verify(points, queries, search(points, queries, 10))
 };
