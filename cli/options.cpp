@@ -93,13 +93,20 @@ Metric make_metric(const DistanceArgs& args, std::vector<double>& numbers) {
     if (args.p_given->count() > 0) metric.p = args.p;
     metric.packed_bits = args.packed_bits;
     // A metric takes one of them at most.
-    const auto numbers_of = [&](const std::string& path) {
-        const Matrix matrix = load_matrix(path, "");
-        numbers = to_doubles(matrix);
-        return view(numbers.data(), matrix.info.rows, matrix.info.cols);
+    // What cannot be one, whatever the points are, is not read.
+    const auto numbers_of = [&](const char* option, const std::string& path, bool square) {
+        MatrixReader reader(path, reading(""));
+        const std::int64_t rows = reader.info().rows, cols = reader.info().cols;
+        if (square ? rows != cols : rows != 1 && cols != 1)
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("{} {}: {} x {} values; expected {}", option, path, rows, cols,
+                                    square ? "as many rows as columns, those of the points" : "one of each column"));
+        numbers = to_doubles(read_matrix(reader));
+        return view(numbers.data(), rows, cols);
     };
-    if (!args.inverse_covariance.empty()) metric.inverse_covariance = numbers_of(args.inverse_covariance);
-    if (!args.variances.empty()) metric.variances = numbers_of(args.variances);
+    if (!args.inverse_covariance.empty())
+        metric.inverse_covariance = numbers_of("--inverse-covariance", args.inverse_covariance, true);
+    if (!args.variances.empty()) metric.variances = numbers_of("--variances", args.variances, false);
     return metric;
 }
 

@@ -72,11 +72,12 @@ RadiusAnswer with_option_name(const std::string& option, const Search& search) {
 Radii read_radii(const Args& args, std::int64_t q) {
     Radii radii{args.r, {}, args.open};
     if (args.radii.empty()) return radii;
-    const Matrix each = load_matrix(args.radii, "");
-    const FileInfo& info = each.info;
+    // Before any is read.
+    MatrixReader reader(args.radii, reading(""));
+    const FileInfo& info = reader.info();
     if ((info.rows != 1 && info.cols != 1) || info.rows * info.cols != q)
         refuse(fmt::format("--radii: {} x {} values; expected one of each of {} queries", info.rows, info.cols, q));
-    radii.each = to_doubles(each);
+    radii.each = to_doubles(read_matrix(reader));
     return radii;
 }
 

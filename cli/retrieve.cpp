@@ -151,11 +151,13 @@ int execute(const Args& args) {
     std::vector<std::int64_t> labels;
     if (!args.labels.empty()) {
         const std::string format = args.labels.ends_with(".csv") || args.labels.ends_with(".txt") ? "csvi64" : "";
-        labels = to_ids(load_matrix(args.labels, format), args.labels);
-        if (labels.size() != args.images.size())
+        MatrixReader reader(args.labels, reading(format));
+        const std::int64_t count = reader.info().rows * reader.info().cols;
+        if (count != std::ssize(args.images))
             throw Error(ErrorCode::invalid_argument,
-                        fmt::format("--labels {}: {} of them; expected one of each of {}", args.labels, labels.size(),
-                                    counted(static_cast<std::int64_t>(args.images.size()), "image", "images")));
+                        fmt::format("--labels {}: {} of them; expected one of each of {}", args.labels, count,
+                                    counted(std::ssize(args.images), "image", "images")));
+        labels = to_ids(read_matrix(reader), args.labels);
     }
     Inputs inputs(args.input, options.search.memory);
     std::vector<Samples> samples;

@@ -231,8 +231,10 @@ int kith_match(const kith_matrix* a, const kith_matrix* b, double ratio, int32_t
                int64_t* first, int64_t* second, double* distances, int64_t* count, kith_report* report) {
     return guarded([&] {
         check(report);
-        require(first, "first");
-        require(second, "second");
+        if (a && a->rows > 0) {
+            require(first, "first");
+            require(second, "second");
+        }
         require(count, "count");
         const Converted c(options);
         kith::MatchOptions asked{{}, mutual != 0, c.options};

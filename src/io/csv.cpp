@@ -50,7 +50,7 @@ private:
         std::string_view line;
         do {
             if (!lines_.next(line)) bad_file(input_->path(), "expected more rows, found the end of the file");
-        } while (is_passed_over(line));
+        } while (table_.passes_over(line));
         return line;
     }
 
@@ -62,7 +62,10 @@ private:
             for (; col < range.first; ++col) cells.next(cell);
             std::byte* out = row + range.to * static_cast<std::int64_t>(sizeof(T));
             for (; col < range.first + range.count; ++col, out += sizeof(T)) {
-                if (!cells.next(cell)) refuse(col, "a cell", "the end of the line");
+                if (!cells.next(cell)) {
+                    if (table_.empty_rows == 0) refuse(col, "a cell", "the end of the line");
+                    cell = {};
+                }
                 const T value = parse_cell(col, cell);
                 std::memcpy(out, &value, sizeof value);
             }
@@ -91,6 +94,7 @@ private:
         if (!table_.decimal_comma && parse_number(cell, true, value) == Parsed::number)
             return "; --decimal comma reads decimals behind a comma";
         std::string text;
+        if (stands_for_nothing(cell)) text += "; a missing number is nan or an empty cell";
         if (lines_.number() == table_.marks[0].line) text += "; --header yes takes the line for names of columns";
         if (col > 0 || table_.cols > 1) text += "; --columns says which to read";
         return text;

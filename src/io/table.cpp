@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "io/errors.h"
 #include "io/text_numbers.h"
@@ -28,6 +29,7 @@ Kind kind_of(std::string_view cell, bool decimal_comma) {
     if (cell.empty()) return Kind::empty;
     double value = 0;
     if (parse_number(cell, decimal_comma, value) != Parsed::other) return Kind::number;
+    if (stands_for_nothing(cell)) return Kind::neither;
     return std::string_view("0123456789+-.").find(cell[0]) == std::string_view::npos ? Kind::word : Kind::neither;
 }
 
@@ -114,23 +116,63 @@ public:
                          fmt::format("expected more than the {} lines that are skipped, found {}", options_.skip, i));
             }
         }
-        std::int64_t number = 0;
         while (lines.next(line)) {
-            if (is_passed_over(line)) continue;
-            if (number++ % lines_per_mark == 0) table_.marks.push_back({lines.offset(), lines.number()});
-            if (!first_) begin(line, lines.number());
-            else add(line, lines.number());
+            const LineKind kind = line_kind(line, first_ ? table_.separator : Separator::tab);
+            if (kind == LineKind::row) {
+                if (!first_) begin(line, lines.number());
+                else add(line, lines.number());
+                take_waiting();
+                count({lines.offset(), lines.number()});
+            } else if (first_) {
+                ++(kind == LineKind::empty ? empty_ : comments_);
+                // Of one column what is missing is an empty line; whether it has one, the line below the first says.
+                if (kind == LineKind::empty && is_one_column()) wait({lines.offset(), lines.number()});
+            }
         }
         if (!first_) refuse_empty();
         decide_header();
-        table_.rows = number - (table_.header ? 1 : 0);
+        table_.rows = number_ - (table_.header ? 1 : 0);
         if (table_.rows == 0) refuse_empty();
         decide_columns();
+        if (table_.empty_rows > 0)
+            say(fmt::format("{} without a number", table_.empty_rows == 1
+                                                       ? "an empty line is a row"
+                                                       : fmt::format("{} empty lines are rows", table_.empty_rows)));
+        if (is_one_column() && empty_ > 0)
+            say(fmt::format("{} left out", empty_ == 1 ? "an empty line at the end is" : "empty lines at the end are"));
+        if (passed_over_ > 0)
+            say(passed_over_ == 1
+                    ? "a line between the rows that begins with # is left out"
+                    : fmt::format("{} lines between the rows that begin with # are left out", passed_over_));
         for (const ColumnRange& range : table_.columns) table_.cols += range.count;
         return std::move(table_);
     }
 
 private:
+    bool is_one_column() const { return table_.separator == Separator::blanks && cells_ == 1; }
+
+    // The next of the lines that are rows or names.
+    void count(const LineMark& line) {
+        if (number_++ % lines_per_mark == 0) table_.marks.push_back(line);
+    }
+
+    // An empty line, which is a row if another follows.
+    void wait(const LineMark& line) {
+        if ((number_ + waiting_++) % lines_per_mark == 0) waiting_marks_.push_back(line);
+    }
+
+    // A row has followed.
+    void take_waiting() {
+        if (is_one_column()) {
+            number_ += waiting_;
+            table_.empty_rows += waiting_;
+            table_.marks.insert(table_.marks.end(), waiting_marks_.begin(), waiting_marks_.end());
+        }
+        passed_over_ += std::exchange(comments_, 0);
+        empty_ = waiting_ = 0;
+        waiting_marks_.clear();
+    }
+
     [[noreturn]] void refuse_empty() const {
         bad_file(input_.path(), "expected at least one row of numbers, found none");
     }
@@ -186,6 +228,7 @@ private:
             refuse_first_line("an empty cell before numbers");
         }
         if (first.words) return false;
+        if (first.empty_before > 1 && first.numbers) refuse_first_line("empty cells before numbers");
         const bool quotes_below = below_.quoted_beyond_first() || (first.cells == 1 && column.all_quoted());
         if (first.all_quoted && !quotes_below) return true;
         if (first.counts && first.cells > 1) refuse_first_line("which counts from 0");
@@ -215,6 +258,7 @@ private:
         if (empty > 0)
             say(fmt::format("{} at the end of each line {} left out", empty == 1 ? "an empty cell" : "empty cells",
                             empty == 1 ? "is" : "are"));
+        if (table_.header) refuse_names_in_several();
         const std::int64_t index = cells_ > 1 && finds_index(has_names) ? 1 : 0;
         table_.columns = {{index, cells_ - index, 0}};
         if (cells_ == 1 && first_->counts && !table_.header && !options_.header && below_.whole())
@@ -237,6 +281,16 @@ private:
         if (unnamed) refuse_index("has no name");
         if (column.counts_rows()) refuse_index("counts the rows");
         return false;
+    }
+
+    // Rows whose names are in several columns have as many cells without a name before those that have one.
+    void refuse_names_in_several() const {
+        const std::int64_t unnamed = first_->empty_before;
+        if (is_short_ || unnamed < 2 || unnamed >= cells_) return;
+        bad_file(input_.path(),
+                 fmt::format("columns 1 to {} have no names: names of the rows or coordinates? --columns "
+                             "{}- leaves them out, --columns 1- reads them",
+                             unnamed, unnamed + 1));
     }
 
     bool finds_index_without_header() {
@@ -288,6 +342,10 @@ private:
     std::int64_t cells_ = 0;         // of each line below
     std::int64_t cells_number_ = 0;  // of the line that has as many
     bool is_short_ = false;          // the first line has one cell less
+    std::int64_t number_ = 0;        // of lines that are rows or names
+    // Since the last row: empty lines, those of them that may be rows, and comments; and comments before it.
+    std::int64_t empty_ = 0, waiting_ = 0, comments_ = 0, passed_over_ = 0;
+    std::vector<LineMark> waiting_marks_;
     Rows below_;
 };
 
@@ -300,6 +358,7 @@ FirstLine::FirstLine(std::string_view line, Separator separator, bool decimal_co
     for (std::string_view cell; cells < last && cells_of.next(cell); ++cells) {
         const Kind kind = kind_of(cell, decimal_comma);
         const std::int64_t whole = whole_number(cell).value_or(-1);
+        if (kind == Kind::empty && empty_before == cells) ++empty_before;
         if (cells == 0) {
             begins_empty = kind == Kind::empty;
             begins_with_word = kind == Kind::word;
@@ -325,9 +384,16 @@ bool FirstLine::may_be_names(bool whole) const {
     return counts || (!whole && (ascending || begins_to_count));
 }
 
-bool is_passed_over(std::string_view line) {
+LineKind line_kind(std::string_view line, Separator separator) {
     const std::string_view text = trimmed(line);
-    return text.empty() || text[0] == '#';
+    if (!text.empty()) return text[0] == '#' ? LineKind::comment : LineKind::row;
+    const bool cells = separator == Separator::tab && line.find('\t') != std::string_view::npos;
+    return cells ? LineKind::row : LineKind::empty;
+}
+
+bool Table::passes_over(std::string_view line) const {
+    const LineKind kind = line_kind(line, separator);
+    return kind == LineKind::comment || (kind == LineKind::empty && empty_rows == 0);
 }
 
 Table examine_table(ByteInput& input, const TableOptions& options) {

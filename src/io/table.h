@@ -25,10 +25,14 @@ struct Table {
     bool decimal_comma = false;
     bool header = false;  // the first line names the columns: row r is line r + 1 of those that are not passed over
     std::int64_t rows = 0;
+    std::int64_t empty_rows = 0;       // of them, of a table of one column: empty lines above others
     std::int64_t cols = 0;             // that are read
     std::vector<ColumnRange> columns;  // where they are
     std::vector<LineMark> marks;       // of the first line and every lines_per_mark after it
     std::string remark;                // FileInfo::remark
+
+    // Whether a line below the first mark, and above the last row, is no row.
+    bool passes_over(std::string_view line) const;
 };
 
 // What a first line may be: a row, or names.
@@ -44,7 +48,8 @@ struct FirstLine {
     bool counts = true;     // 0, 1, 2, ..., as pandas names columns that have no names
     bool ascending = true;  // whole numbers, as years are
     bool begins_empty = false, begins_with_word = false;
-    bool begins_to_count = false;  // with 0 or 1
+    std::int64_t empty_before = 0;  // cells without text before the first with some
+    bool begins_to_count = false;   // with 0 or 1
     // The same of the cells beyond the first, where there are some.
     bool rest_numbers = false, rest_counts = false, rest_ascending = false;
 
@@ -53,8 +58,10 @@ struct FirstLine {
     bool may_be_names(bool whole) const;
 };
 
-// What holds no row: nothing, or a comment as NumPy's savetxt writes it.
-bool is_passed_over(std::string_view line);
+// A row, of which all may be missing where tabs separate the cells; nothing; or a comment as NumPy's savetxt writes it.
+enum class LineKind { row, empty, comment };
+
+LineKind line_kind(std::string_view line, Separator separator);
 
 // Reads all lines once: every row has as many cells as the first, so that the matrix is no larger
 // than its text allows. Throws bad_file for other tables, and for one that may be read in two ways.

@@ -1,6 +1,8 @@
 // Parses and prints numbers by charconv.
 #include "io/text_numbers.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -70,6 +72,12 @@ Parsed parse_number(std::string_view text, std::int64_t& value) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (end != text.data() + text.size() || error == std::errc::invalid_argument) return Parsed::other;
     return error == std::errc{} ? Parsed::number : Parsed::too_large;
+}
+
+bool stands_for_nothing(std::string_view text) {
+    static constexpr std::array<std::string_view, 11> all{"NA",   "N/A",  "n/a", "<NA>", "#N/A",   "NULL",
+                                                          "null", "None", "NaT", "NIL",  "missing"};
+    return std::find(all.begin(), all.end(), text) != all.end();
 }
 
 void append_number(std::string& text, float value) {

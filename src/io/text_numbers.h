@@ -15,7 +15,6 @@ Parsed parse_number(std::string_view text, float& value);
 Parsed parse_number(std::string_view text, double& value);
 Parsed parse_number(std::string_view text, std::int64_t& value);
 
-// Appends the shortest text that reads as the same value.
 // The same of numbers whose decimals follow a comma, where `decimal_comma`; a point is then none of them.
 template <class T>
 Parsed parse_number(std::string_view text, bool decimal_comma, T& value) {
@@ -28,6 +27,10 @@ Parsed parse_number(std::string_view text, bool decimal_comma, T& value) {
     return parse_number(with_point, value);
 }
 
+// Whether programs write it in the place of a number that is missing: it is no name of anything, nor read as a number.
+bool stands_for_nothing(std::string_view text);
+
+// Appends the shortest text that reads as the same value.
 void append_number(std::string& text, float value);
 void append_number(std::string& text, double value);
 void append_number(std::string& text, std::int64_t value);

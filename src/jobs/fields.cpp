@@ -13,44 +13,66 @@
 namespace kith::groundtruth {
 namespace {
 
-constexpr int deepest = 8;
+constexpr std::size_t deepest = 8;
+constexpr std::size_t most_members = 64;   // of an object: a member is looked for among all of them
 constexpr std::size_t longest_shown = 60;  // bytes of a value in a message
 
 [[noreturn]] void damaged(const std::string& what, const std::string& why) {
     throw Error(ErrorCode::bad_file, fmt::format("{}: {}", what, why));
 }
 
-// Judges the events of the parser.
-class Bounds {
+// Judges the events of the parser. Json::parse() takes judges as well, but then looks through all elements of an array
+// after each object in it.
+class Bounds final : public nlohmann::json_sax<Json> {
 public:
     Bounds(const std::string& what, std::int64_t most_values) : what_(what), left_(most_values) {}
 
-    bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
-        using Event = Json::parse_event_t;
-        if (depth > deepest) damaged(what_, fmt::format("expected at most {} levels", deepest));
-        if (event == Event::object_start) keys_.emplace_back();
-        if (event == Event::object_end) keys_.pop_back();
-        if (event == Event::key && !keys_.back().insert(parsed.get<std::string>()).second)
-            damaged(what_, fmt::format("expected {} once", parsed.dump()));
-        const bool is_value = event == Event::value || event == Event::object_start || event == Event::array_start;
-        if (is_value && --left_ < 0) damaged(what_, "expected fewer values");
+    bool null() override { return value(); }
+    bool boolean(bool) override { return value(); }
+    bool number_integer(number_integer_t) override { return value(); }
+    bool number_unsigned(number_unsigned_t) override { return value(); }
+    bool number_float(number_float_t, const string_t&) override { return value(); }
+    bool string(string_t&) override { return value(); }
+    bool binary(binary_t&) override { return value(); }
+    bool start_array(std::size_t) override { return enter(); }
+    bool end_array() override { return leave(); }
+    bool start_object(std::size_t) override { return enter(); }
+    bool end_object() override { return leave(); }
+
+    bool key(string_t& name) override {
+        if (keys_.back().size() == most_members)
+            damaged(what_, fmt::format("expected objects of at most {} members", most_members));
+        if (!keys_.back().insert(name).second) damaged(what_, fmt::format("expected {} once", Json(name).dump()));
+        return true;
+    }
+    bool parse_error(std::size_t, const std::string&, const Json::exception&) override { return false; }
+
+private:
+    bool value() {
+        if (--left_ < 0) damaged(what_, "expected fewer values");
+        return true;
+    }
+    bool enter() {
+        if (keys_.size() == deepest) damaged(what_, fmt::format("expected at most {} levels", deepest));
+        keys_.emplace_back();
+        return value();
+    }
+    bool leave() {
+        keys_.pop_back();
         return true;
     }
 
-private:
     const std::string& what_;
     std::int64_t left_;
-    std::vector<std::unordered_set<std::string>> keys_;  // of the objects around
+    std::vector<std::unordered_set<std::string>> keys_;  // of the objects, and arrays, around
 };
 
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& what, std::int64_t most_values) {
-    try {
-        return Json::parse(text.begin(), text.end(), Bounds(what, most_values));
-    } catch (const Json::exception&) {
-        damaged(what, "expected JSON");
-    }
+    Bounds bounds(what, most_values);
+    if (!Json::sax_parse(text.begin(), text.end(), &bounds)) damaged(what, "expected JSON");
+    return Json::parse(text.begin(), text.end());
 }
 
 Fields::Fields(const Json& object, std::string what) : object_(object), what_(std::move(what)) {

@@ -129,6 +129,22 @@ class Manifests(Hostile):
                     shutil.rmtree(self.job / "units")
                     (self.job / "units").mkdir()
 
+    def test_as_many_pieces_as_there_may_be(self):
+        """Each is looked at once: SOON is long before all pairs of them were."""
+        most = 2**18
+        for pieces, code in ((most, 0), (most + 1, 2)):
+            manifest = copy.deepcopy(self.manifest)
+            base = manifest["base"]
+            base["rows"] = pieces
+            base["files"] = [{**base["files"][0], "rows": pieces}]
+            base["pieces"] = [{"file": 0, "file_row": row, "first": row, "rows": 1, "checksum": 0} for row in range(pieces)]
+            self.put(manifest)
+            found = limited("groundtruth", "status", self.job)
+            self.assertEqual(found.returncode, code, found.stderr)
+        manifest["kith"] = {str(member): 0 for member in range(65)}
+        self.put(manifest)
+        self.assert_refused("damaged", "at most 64 members", commands=self.commands()[:1])
+
     def test_texts(self):
         whole = self.path.read_text()
         deep = 10**6

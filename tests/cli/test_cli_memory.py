@@ -76,6 +76,16 @@ class Memory(Cli):
             self.refused("verify", "-b", self.at("points.npy"), "-q", self.at("points.npy"), "--ids", truth, *more,
                          words=("1,073,741,824 rows", "2 queries"))
 
+    def test_so_are_those_of_what_stands_beside_the_points(self):
+        points = self.at("points.npy")
+        write_npy(points, [[1.0, 2.0], [3.0, 4.0]])
+        many = self.sparse("many.bvecs", struct.pack("<i", 2**31 - 1), 2**31 + 3)
+        self.refused("radius", "-b", points, "-q", points, "--radii", many, words=("--radii: 1 x 2147483647 values", "2 queries"))
+        self.refused("radius", "-b", points, "--radii", many, "--only-counts", words=("--radii", "2 queries"))
+        self.refused("retrieve", points, points, "--labels", many, words=("--labels", "2147483647 of them", "2 images"))
+        self.refused("graph", "-b", points, "-k", 1, "-m", "mahalanobis", "--inverse-covariance", many,
+                     words=("--inverse-covariance", "1 x 2147483647", "as many rows as columns"))
+
     def test_headers_and_directories_have_bounds(self):
         npy = self.sparse("header.npy", b"\x93NUMPY\2\0" + struct.pack("<I", 2**32 - 2), 5 << 30)
         end = struct.pack("<IQHHIIQQQQ", 0x06064b50, 44, 45, 45, 0, 0, 1, 1, 6 << 30, 0) \

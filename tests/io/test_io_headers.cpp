@@ -45,7 +45,8 @@ TEST_F(IoHeaders, OfSixtyFourBits) {
     const std::int64_t many = (std::int64_t{1} << 32) + 5;
     MatrixReader reader(sparse("many.u8bin", bytes_of<std::int64_t>({many, 1}), 16 + many));
     EXPECT_EQ(reader.info().rows, many);
-    expect_has(bad_file(put("b.fbin", bytes_of<std::uint64_t>({3, 2}) + rows + "x")), "offset 8: expected");
+    expect_has(bad_file(put("b.fbin", bytes_of<std::uint64_t>({3, 2}) + rows + "x")),
+               "offset 16: expected 24 bytes up to the end of the file (3 x 2 f32), found 25");
     expect_has(bad_file(put("b.fbin", bytes_of<std::uint64_t>({UINT64_MAX, 2}) + rows)), "offset 8: expected");
 }
 
@@ -61,6 +62,12 @@ TEST_F(IoHeaders, OfTheWholeOnAPart) {
     EXPECT_EQ(elements<float>(read_matrix(file + ":3:2")), (std::vector<float>{3, 0.5, 4, 0.5}));
     EXPECT_EQ(MatrixReader(file + ":0:5").info().remark, "a part: 5 of the 1000 rows that its header says are there");
     for (const char* range : {":0:6", ":0:", ":5:1"}) expect_has(bad_file(file + range), ":0:5 reads");
+    // Headers of 64 bits, which are none of 32: these would say that there is nothing.
+    for (const std::uint64_t rows : {std::uint64_t{1000}, std::uint64_t{1} << 33}) {
+        const std::string wide = put("b.fbin", bytes_of<std::uint64_t>({rows, 2}) + bytes.substr(8));
+        expect_has(bad_file(wide), "(" + std::to_string(rows) + " x 2 f32), found 40; where it is a part");
+        EXPECT_EQ(elements<float>(read_matrix(wide + ":3:2")), (std::vector<float>{3, 0.5, 4, 0.5}));
+    }
 }
 
 TEST_F(IoHeaders, TruthOfIdsAlone) {

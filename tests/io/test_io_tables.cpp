@@ -117,15 +117,21 @@ TEST_F(IoTables, WhatMayBeReadInTwoWays) {
         {"a named index", "id,x,y\n1,0.5,0.25\n2,2,3\n3,4,5\n", "column 1 counts the rows", {.columns = "x,y"}},
         {"an index of time", ",x,y\n0.1,0.5,0.25\n0.2,2,3\n0.3,4,5\n", "column 1 has no name", {.columns = "2-"}},
         {"names of some columns", "x,y\n1,0.5,\n2,2,\n3,4,\n", "line 1 names 2 columns", {}},
+        {"an index of two levels",
+         ",,x,y\na,1,0.5,0.25\na,2,2,3\nb,1,4,5\n",
+         "columns 1 to 2 have no names",
+         {.columns = "3-"}},
+        {"an index of two levels above numbers",
+         ",,0,1\n0,0,0.5,0.25\n0,1,2,3\n1,0,4,5\n",
+         "line 1: \",,0,1\", empty cells before numbers",
+         {.header = true, .columns = "3-"}},
     };
     for (const auto& one : all) {
         SCOPED_TRACE(one.by);
         const std::string message = refused(one.text);
         expect_has(message, one.why);
-        expect_has(message,
-                   message.find("column 1") == std::string::npos && message.find("names 2") == std::string::npos
-                       ? "--header yes or --header no says which"
-                       : "--columns ");
+        expect_has(message, std::string_view(one.why).starts_with("line 1:") ? "--header yes or --header no says which"
+                                                                             : "--columns ");
         if (one.options.header || !one.options.columns.empty()) {
             EXPECT_EQ(read(one.text, one.options), three);
         }
@@ -204,6 +210,65 @@ TEST_F(IoTables, Options) {
 }
 
 // What is written is read as it was, whatever it looks like.
+// Words for what is missing name neither columns nor rows.
+TEST_F(IoTables, WordsForNothing) {
+    for (const std::string word : {"NA", "N/A", "<NA>", "NULL", "null", "None"}) {
+        SCOPED_TRACE(word);
+        const std::string message = refused(word + "," + word + "\n2,3\n4,5\n");
+        expect_has(message, "line 1, column 1: expected a number, found");
+        expect_has(message, "a missing number is nan or an empty cell; --header yes");
+        expect_has(refused("x,y,z\n" + word + ",2,3\n" + word + ",4,5\n"), "line 2, column 1: expected a number");
+        expect_has(refused("\"\",\"V1\"\n\"1\"," + word + "\n\"2\",3\n"), "line 2, column 2: expected a number");
+    }
+}
+
+// A line of which all cells are missing, or the only one, is a row: ids count it.
+TEST_F(IoTables, RowsOfNothing) {
+    const auto shape_of = [](const Rows& rows) {
+        std::string shape;
+        for (const std::vector<double>& row : rows) {
+            for (const double value : row)
+                shape += std::isnan(value) ? '-' : static_cast<char>('0' + std::lround(value));
+            shape += ' ';
+        }
+        return shape;
+    };
+    const Written all[] = {
+        {"12 -- 34 ", "x\ty\n1\t2\n\t\n3\t4\n", named},
+        {"12 -- 34 ", "1\t2\r\n\t\r\n3\t4\r\n\r\n", ""},
+        {"-- 12 34 ", "\t\n1\t2\n3\t4\n", ""},
+        {"12 34 -- ", "1\t2\n3\t4\n\t\n", ""},
+        {"12 34 ", "1\t2\n\n3\t4\n\n", ""},
+        {"12 34 ", "1 2\n\t\n3 4\n", ""},
+        {"12 -- 34 ", "1,2\n,\n3,4\n", ""},
+        {"1 - 3 ", "a\n1.0\n\n3.0\n", "line 1 names the columns; an empty line is a row without a number"},
+        {"- 1 - - 3 ", "\"a\"\n\n1\n\n \n3\n\n",
+         "line 1 names the columns; 3 empty lines are rows without a number; an empty line at the end is left out"},
+        {"1 3 ", "\n1\n3\n\n\n", "empty lines at the end are left out"},
+        {"1 3 ", "\"V1\"\n\n\"1\" 1\n\"2\" 3\n\n", unnamed},
+        {"12 34 ", "1,2\n#a,5\n#b,6\n3,4\n# end\n", "2 lines between the rows that begin with # are left out"},
+    };
+    for (const Written& one : all) {
+        SCOPED_TRACE(one.text);
+        EXPECT_EQ(shape_of(read(one.text)), one.by);
+        EXPECT_EQ(remark_, one.remark);
+    }
+    // Across the places that are remembered, read in ranges.
+    std::string text = "1\n";
+    for (int i = 1; i < 5000; ++i) text += (i % 3 == 0 || i == 4999 ? std::to_string(i) : "") + "\n";
+    MatrixReader reader(put("b.csv", text), "csv64");
+    ASSERT_EQ(reader.info().rows, 5000);
+    for (const std::int64_t row : {4998, 1023, 1024, 1025, 2048, 3, 3072, 4999}) {
+        double value = 0;
+        reader.read(row, 1, reinterpret_cast<std::byte*>(&value));
+        if (row % 3 == 0 || row == 4999) EXPECT_EQ(value, row);
+        else EXPECT_TRUE(std::isnan(value)) << row;
+    }
+    const std::string ids = put("c.csv", "1\n\n3\n");
+    expect_has(message_of(ErrorCode::bad_file, [&] { read_matrix(ids, "csvi64"); }),
+               "line 2, column 1: expected an integer");
+}
+
 TEST_F(IoTables, OwnTablesAreRows) {
     for (const Rows& rows : {Rows{{0, 1}, {0.5, 2}}, Rows{{0, 1}, {2, 3}}, Rows{{3, 4}, {0.5, 1.5}}, Rows{{0}, {0.5}},
                              Rows{{0, 0.5}, {1, 1.5}, {2, 2.5}}, Rows{{1, 0.5}, {2, 1.5}, {3, 2.5}},

@@ -94,6 +94,8 @@ static void test_refused(void) {
     CHECK(kith_radius_counts(&empty, &x, 1, NULL, 0, &options, NULL, NULL) == KITH_INVALID_ARGUMENT);
     CHECK(kith_radius_counts(&x, &empty, 1, NULL, 0, &options, NULL, NULL) == KITH_OK);
     CHECK(kith_match(&empty, &x, 0, 0, &options, counts, counts, NULL, &rows, NULL) == KITH_OK && rows == 0);
+    CHECK(kith_match(&empty, &x, 0, 0, &options, NULL, NULL, NULL, &rows, NULL) == KITH_OK &&
+          rows == 0); /* no room is needed */
 }
 
 static void test_verify(void) {
