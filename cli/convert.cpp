@@ -84,7 +84,7 @@ int execute(const Args& args) {
     const FileInfo in = reader.info();
     OutputSet outputs(args.force, [] { return !interrupted(); });
     outputs.reads("IN", args.in);
-    with_option("--format", "--to", [&] { outputs.add("OUT", args.out, args.to); });
+    with_option("a file name that", "--to, or a file name that", [&] { outputs.add("OUT", args.out, args.to); });
     MatrixWriter writer = open_output(outputs, args, in);
     const ElementType type = writer.info().type;
 

@@ -8,6 +8,7 @@
 #include <CLI/Formatter.hpp>
 
 #include <algorithm>
+#include <cctype>
 #include <cfenv>
 #include <cstdio>
 #include <cstdlib>
@@ -94,11 +95,45 @@ std::vector<std::string> words(int argc, char** argv) {
     return words;
 }
 
-int usage_error(const CLI::App& app, const CLI::ParseError& error) {
+// What the parser says, with what it leaves out: which argument has no name, what is missing behind an option.
+std::string said_by_parser(const CLI::App& command, const CLI::ParseError& error) {
+    for (const CLI::Option* option : command.get_options()) {
+        const std::string name = option->get_name();
+        if (dynamic_cast<const CLI::RequiredError*>(&error) && option->get_positional() &&
+            error.what() == name + " is required") {
+            std::string shown = name, meaning = option->get_description();
+            std::transform(shown.begin(), shown.end(), shown.begin(), [](unsigned char c) { return std::toupper(c); });
+            if (!meaning.empty()) meaning[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(meaning[0])));
+            return fmt::format("{} is required: {}", shown, meaning);
+        }
+        if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) &&
+            std::string_view(error.what()).starts_with(name + ":") &&
+            std::string_view(error.what()).ends_with(" missing"))
+            return fmt::format("{}: expected a value behind it ({})", name, option->get_type_name());
+    }
+    return error.what();
+}
+
+// "-metric" is "-m etric" to the parser: the long option that was probably meant.
+std::string one_dash_too_few(const CLI::App& command, const std::vector<std::string>& given) {
+    const std::vector<std::string> options = options_of(command);
+    for (const std::string& word : given) {
+        const std::string meant = "-" + word.substr(0, word.find('='));
+        if (std::find(options.begin(), options.end(), meant) != options.end())
+            return fmt::format(" (did you mean {}?)", meant);
+    }
+    return "";
+}
+
+int usage_error(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& given) {
     const auto [command, name] = chosen_in(app);
     const auto rest = command->remaining();
     if (const auto commands = commands_of(*command); !commands.empty()) {
         const std::string of = name.empty() ? "" : name + " ";
+        if (!rest.empty() && rest[0].starts_with("--"))
+            return fail(fmt::format("not expected: {}{} (see kith {}--help)", rest[0],
+                                    did_you_mean(rest[0], options_of(*command)), of),
+                        exit_usage);
         if (!rest.empty())
             return fail(fmt::format("unknown command '{}{}'{}; expected one of {}", of, rest[0],
                                     did_you_mean(rest[0], commands), fmt::join(commands, ", ")),
@@ -111,12 +146,12 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
     const auto option = std::find_if(rest.begin(), rest.end(), is_option);
     if (!rest.empty() && (option != rest.end() || dynamic_cast<const CLI::ExtrasError*>(&error)))
         return fail(
-            fmt::format(
-                "not expected: {}{} (see kith {} --help)", fmt::join(rest, " "),
-                option == rest.end() ? "" : did_you_mean(option->substr(0, option->find('=')), options_of(*command)),
-                name),
+            fmt::format("not expected: {}{} (see kith {} --help)", fmt::join(rest, " "),
+                        option == rest.end() ? one_dash_too_few(*command, given)
+                                             : did_you_mean(option->substr(0, option->find('=')), options_of(*command)),
+                        name),
             exit_usage);
-    return fail(fmt::format("{} (see kith {} --help)", error.what(), name), exit_usage);
+    return fail(fmt::format("{} (see kith {} --help)", said_by_parser(*command, error), name), exit_usage);
 }
 
 // An empty text, as of a variable that is not set, is not the same as no option.
@@ -145,24 +180,24 @@ int run_tool(int argc, char** argv) {
         "kith COMMAND --help, or kith help COMMAND, says more. Exit codes: 0; 1 verify found something not exact;\n"
         "2 usage or bad input; 3 device or memory; 130 interrupted.");
     CommandRun run;
+    const std::vector<std::string> given = words(argc, argv);
     for (const auto add :
          {add_search, add_graph, add_radius, add_select, add_distances, add_estimate, add_match, add_recommend,
           add_retrieve, add_verify, add_groundtruth, add_convert, add_plan, add_info, add_demo, add_completion}) {
         add(app, run);
     }
     try {
-        std::vector<std::string> given = words(argc, argv);
-        std::reverse(given.begin(), given.end());  // as parse() takes them
-        app.parse(given);
+        app.parse({given.rbegin(), given.rend()});  // in the order that parse() takes
     } catch (const CLI::Success& help_or_version) {
         const CLI::App& command = *chosen_in(app).command;
-        if (!command.remaining().empty() && !commands_of(command).empty()) return usage_error(app, help_or_version);
+        if (!command.remaining().empty() && !commands_of(command).empty())
+            return usage_error(app, help_or_version, given);
         std::ostringstream text;
         const int code = app.exit(help_or_version, text, text);
         std::fputs(text.str().c_str(), stdout);
         return finish(code);
     } catch (const CLI::ParseError& error) {
-        return usage_error(app, error);
+        return usage_error(app, error, given);
     }
     require_values(*chosen_in(app).command);
     return finish(run());

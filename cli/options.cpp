@@ -124,9 +124,8 @@ void add_execution(CLI::App& command, ExecutionArgs& args) {
     command
         .add_option(
             "--memory", args.memory,
-            "What tiles and prepared points may take (search, graph, radius: what all may, larger points are read in "
-            "shards), e.g. 8GiB, 500MB, 1.5G (= GiB); most of what is free if "
-            "not given")
+            "What the whole process may take on the host (search, graph, radius: larger points are read in shards), "
+            "e.g. 8GiB, 500MB, 1.5G (= GiB); most of what is free if not given")
         ->type_name("SIZE")
         ->group(group);
     command.add_option("--path", args.path, "Force a path by name (kith info lists them)")

@@ -277,7 +277,7 @@ void add_verify(CLI::App& app, CommandRun& run) {
     command
         ->add_option("result", args->result,
                      "An .hdf5 file of neighbours: metric, points (train), queries (test) and distances are its own "
-                     "where it holds them and no option says otherwise")
+                     "where it holds them and no option says otherwise; or a big-ann truth")
         ->type_name("FILE");
     command->add_option("-b,--base", args->base, "The points, one a row")->type_name("FILE")->group(group);
     command->add_option("-q,--queries", args->queries, "The queries, one a row")->type_name("FILE")->group(group);
@@ -286,7 +286,7 @@ void add_verify(CLI::App& app, CommandRun& run) {
         ->add_option("--ids", args->ids, "The neighbours: a matrix of ids, an ann-benchmarks .hdf5 or a big-ann truth")
         ->type_name("FILE")
         ->group(group);
-    command->add_option("--distances", args->distances, "Their distances, to be compared bit for bit as f32")
+    command->add_option("--distances", args->distances, "Their distances, to be compared bit for bit")
         ->type_name("FILE")
         ->group(group);
     add_input(*command, args->input, "base and queries, where their names do not say");

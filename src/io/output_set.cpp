@@ -109,7 +109,7 @@ void OutputSet::add(const std::string& what, const std::string& path, const std:
     const machine::FloatState state;
     require_named(what, path);
     Location location = parse_target(path);
-    const Format& format = format_of(location.file, format_name);
+    const Format& format = format_to_write(what, location.file, format_name);
     if (is_hdf5(&format)) {
         if (is_gzip_name(location.file)) {
             bad_argument(fmt::format("{}: HDF5 files are not written compressed; expected a name without .gz", path));

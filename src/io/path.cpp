@@ -27,6 +27,12 @@ bool is_directory(const std::string& path) {
     return fs::is_directory(path, error);
 }
 
+// "npy" of "points.npy".
+std::string suffix_of(const std::string& file) {
+    const std::string suffix = fs::path(file).extension().string();
+    return suffix.empty() ? suffix : suffix.substr(1);
+}
+
 std::int64_t row_number(const std::string& path, std::string_view digits) {
     std::int64_t value = 0;
     if (std::from_chars(digits.data(), digits.data() + digits.size(), value).ec != std::errc{}) {
@@ -118,10 +124,27 @@ const Format& format_of(const std::string& file, const std::string& name) {
             fmt::format("{}: expected a format of {}, got \"{}\"{}", shown, names, name, did_you_mean(name, all)));
     if (is_standard_input(file)) bad_argument(fmt::format("{}: expected a format of {} (--format)", shown, names));
     if (const Format* format = format_by_suffix(file)) return *format;
-    std::string suffix = fs::path(file).extension().string();
-    if (!suffix.empty()) suffix.erase(0, 1);
+    if (is_directory(file)) bad_argument(fmt::format("{}: a folder; expected a file", file));
+    if (const std::string before = file.substr(0, file.find(':')); before != file && is_file(before)) {
+        bad_argument(fmt::format("{}: expected rows as {}:FIRST:COUNT or {}:FIRST:, in digits", file, before, before));
+    }
     bad_argument(fmt::format("{}: expected a file name with a known suffix{}, or a format of {} (--format)", file,
-                             did_you_mean(suffix, all), names));
+                             did_you_mean(suffix_of(file), all), names));
+}
+
+const Format& format_to_write(const std::string& what, const std::string& file, const std::string& name) {
+    if (!name.empty()) return format_of(file, name);
+    if (const Format* format = format_by_suffix(file)) return *format;
+    std::string suffixes;
+    std::vector<std::string> all;
+    for (const Format& format : formats()) {
+        if (std::string_view(format.what).ends_with("read only here") || !*format.suffixes) continue;
+        suffixes += suffixes.empty() ? "" : " ";
+        suffixes += std::string_view(format.suffixes).substr(0, std::string_view(format.suffixes).find(' '));
+        all.emplace_back(format.name);
+    }
+    bad_argument(fmt::format("{} {}: expected a file name that ends in one of {}{}", what, file, suffixes,
+                             did_you_mean(suffix_of(file), all)));
 }
 
 const Format& format_to_read(Location& location, const std::string& name) {

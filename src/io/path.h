@@ -27,6 +27,9 @@ Location parse_target(const std::string& path);
 // The format of that name, or where `name` is "" of the file's suffix. Throws invalid_argument with the list.
 const Format& format_of(const std::string& file, const std::string& name);
 
+// The same of an output, which messages call `what` ("--ids").
+const Format& format_to_write(const std::string& what, const std::string& file, const std::string& name);
+
 // The same to read, of a name that may have ".gz" and options of a table behind it: `location` is told of them. Throws
 // invalid_argument where the format has none.
 const Format& format_to_read(Location& location, const std::string& name);

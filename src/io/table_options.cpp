@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "io/errors.h"
+#include "kith/did_you_mean.h"
 
 namespace kith {
 namespace io {
@@ -42,6 +43,16 @@ struct Span {
     std::int64_t first, last;
 };
 
+// " (x, y, z)", the first of many names.
+std::string listed(const std::vector<std::string>& names) {
+    constexpr std::size_t most = 12;
+    if (names.empty()) return ", of which the table names none";
+    std::string text;
+    for (std::size_t i = 0; i < std::min(most, names.size()); ++i)
+        text += fmt::format("{}{}", i ? ", " : " (", names[i].substr(0, 40));
+    return text + (names.size() > most ? ", ...)" : ")");
+}
+
 Span span_of(const std::string& path, std::string_view item, std::int64_t cells,
              const std::vector<std::string>& names) {
     const std::size_t dash = item.find('-');
@@ -57,8 +68,8 @@ Span span_of(const std::string& path, std::string_view item, std::int64_t cells,
     }
     const auto found = item.empty() ? names.end() : std::find(names.begin(), names.end(), item);
     if (found == names.end()) {
-        bad_argument(fmt::format("{}: columns: expected places (2, 2-, 2-5) or names of its {} columns, got \"{}\"{}",
-                                 path, cells, item, names.empty() ? ", and the table names none" : ""));
+        bad_argument(fmt::format("{}: columns: expected places (2, 2-, 2-5) or names of its {} columns{}, got \"{}\"{}",
+                                 path, cells, listed(names), item, did_you_mean(item, names)));
     }
     if (std::find(found + 1, names.end(), item) != names.end()) {
         bad_argument(fmt::format("{}: columns: expected a name of one column, got \"{}\" of several", path, item));

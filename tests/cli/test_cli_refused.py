@@ -75,6 +75,30 @@ class Kind(Cli):
         self.assert_error(kith("convert", self.at("base.npy"), bare, code=2), "--to")
         kith("graph", "-b", bare, "-k", 1, "--format", "npy")
 
+    def test_outputs_are_named_by_suffixes_alone(self):
+        """Inputs have --format, and no format is written that is read only."""
+        for command, option in ((("graph", "-b", self.at("base.npy"), "-k", 1), "--ids"),
+                                (("distances", "-b", self.at("base.npy")), "--out"),
+                                (("select", "-d", self.at("base.npy"), "-k", 1), "--values")):
+            result = kith(*command, option, self.at("x.txt"), code=2)
+            self.assert_error(result, f"{option} {self.at('x.txt')}: expected a file name that ends in one of ", ".npy")
+            for absent in ("--format", "npz", "parquet"):
+                self.assertNotIn(absent, result.stderr)
+
+    def test_a_folder_and_rows_are_told_from_formats(self):
+        base = self.at("base.npy")
+        self.assert_error(kith("graph", "-b", base.parent, "-k", 1, code=2), "a folder; expected a file")
+        for rows in (":a:b", ":5", "::5", ":-1:3"):
+            self.assert_error(kith("graph", "-b", f"{base}{rows}", "-k", 1, code=2), f"expected rows as {base}:FIRST:COUNT")
+
+    def test_what_the_parser_leaves_out(self):
+        base = self.at("base.npy")
+        self.assert_error(kith("convert", code=2), "IN is required: the matrix to read (see kith convert --help)")
+        self.assert_error(kith("match", base, code=2), "B is required: ")
+        self.assert_error(kith("search", *self.inputs("-k"), code=2), "-k: expected a value behind it (K)")
+        self.assert_error(kith("search", *self.inputs("-k", 1, "-metric", "l2"), code=2), "(did you mean --metric?)")
+        self.assert_error(kith("--hlep", code=2), "not expected: --hlep (did you mean --help?) (see kith --help)")
+
 
 class Info(Cli):
     def test_one_thread_is_no_threads(self):

@@ -78,6 +78,8 @@ class Tables(Cli):
                                         ("--columns", "9", "expected places from 1 to 2"), ("--skip", "-1", "--skip")):
             self.assert_error(kith("search", "-b", table, "-q", table, "-k", 1, option, value, code=2), option.strip("-"), expected)
         self.assert_error(kith("search", "-b", self.at("q.npy"), "-q", table, "-k", 1, "--columns", "1-", code=2), "q.npy", "got npy")
+        self.assert_error(kith("graph", "-b", table, "-k", 1, "--columns", "X,y", code=2),
+                          'names of its 2 columns (x, y), got "X" (did you mean x?)')
 
     def test_rows_of_nan(self):
         write_npy(self.at("some.npy"), [[1, float("nan")], [2, 3], [4, 5]])
