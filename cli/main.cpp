@@ -187,7 +187,7 @@ int run_tool(int argc, char** argv) {
         add(app, run);
     }
     try {
-        app.parse({given.rbegin(), given.rend()});  // in the order that parse() takes
+        app.parse(std::vector<std::string>(given.rbegin(), given.rend()));  // in the order that parse() takes
     } catch (const CLI::Success& help_or_version) {
         const CLI::App& command = *chosen_in(app).command;
         if (!command.remaining().empty() && !commands_of(command).empty())
