@@ -186,11 +186,11 @@ TEST_F(IoTables, Options) {
     expect_has(argument({.columns = "5"}), "expected places from 1 to 4, got 5");
     expect_has(argument({.columns = "0-2"}), "expected places from 1 to 4, got 0-2");
     expect_has(argument({.columns = "3-2"}), "got 3-2");
-    expect_has(argument({.columns = "z"}), "names of its 4 columns, got \"z\"");
+    expect_has(argument({.columns = "z"}), "names of its 4 columns (id, x, name, y), got \"z\"");
     expect_has(argument({.columns = "x,"}), "got \"\"");
     expect_has(argument({.columns = "2-3,x"}), "got column 2 twice in 2-3,x");
     expect_has(refused("x,x\n1,2\n", {.columns = "x"}, ErrorCode::invalid_argument), "got \"x\" of several");
-    expect_has(refused("1,2\n", {.columns = "x"}, ErrorCode::invalid_argument), "and the table names none");
+    expect_has(refused("1,2\n", {.columns = "x"}, ErrorCode::invalid_argument), "of which the table names none");
     expect_has(refused("1\n2\n", {.skip = 3}), "more than the 3 lines that are skipped, found 2");
     expect_has(refused("x,y\n", {.header = true}), "at least one row");
     expect_has(refused("1.5;2,5\n", {.decimal_comma = true}), "found \"1.5\"");
