@@ -498,7 +498,7 @@ class Convert(Cli):
     def test_errors(self):
         self.assert_error(kith("convert", self.at("absent.npy"), self.at("x.npy"), code=2), "absent.npy")
         self.assert_error(kith("convert", self.at("base.npy"), self.at("x.unknown"), code=2), "x.unknown")
-        self.assert_error(kith("convert", self.at("base.npy"), code=2), "out")
+        self.assert_error(kith("convert", self.at("base.npy"), code=2), "OUT")
 
 
 class Interrupt(Cli):

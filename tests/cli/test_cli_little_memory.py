@@ -30,11 +30,12 @@ class LittleMemory(Cli):
                               cwd=self.folder, env=os.environ | variables)
 
     def kib_to_load(self):
-        """What the dynamic linker needs to map the program and its libraries, to 64 KiB."""
+        """What the dynamic linker needs to map the program and its libraries and to initialise those, to 64 KiB. Below
+        it a library of others may crash."""
         fails, loads = 64, 1 << 20
         while loads - fails > 64:
             middle = (fails + loads) // 2
-            if self.run_within(middle, [], LD_TRACE_LOADED_OBJECTS="1").returncode == 0:
+            if "transferring control" in self.run_within(middle, ["--help"], LD_DEBUG="files").stderr:
                 loads = middle
             else:
                 fails = middle

@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 
+#include "api/magnitudes.h"
 #include "bound_attacks.h"
 #include "entropy_attacks.h"
 #include "exact/canonical.h"
@@ -226,6 +227,8 @@ public:
         plan.chunk_points = data.n;
         const std::function<bool(const Progress&)> silent;
         ProgressMeter progress(silent, 0);
+        points_.view = api::scaled_rows(points_.view, spec, 1, progress, scaled_points_);
+        queries_.view = api::scaled_rows(queries_.view, spec, 1, progress, scaled_queries_);
         prepared_ = gpu::prepare(points_.view, spec, plan, false, nullptr, 1, progress);
         rows_ = gpu::upload(queries_.view, 0, data.q, false, nullptr);
         gpu::measure(rows_, prepared_->metric, nullptr);
@@ -498,6 +501,7 @@ private:
     bool among_;
     std::string label_;
     arrays::Array points_, queries_;
+    std::vector<double> scaled_points_, scaled_queries_;  // where the metric has rows beyond its range scaled
     std::shared_ptr<const gpu::Points> prepared_;
     gpu::DeviceRows rows_;
     gpu::FilterForm form_;

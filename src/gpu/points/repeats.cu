@@ -2,9 +2,7 @@
 // share makes runs of equal rows shorter, never wrong.
 #include "gpu/points/repeats.h"
 
-#include <cub/device/device_radix_sort.cuh>
-#include <cub/device/device_scan.cuh>
-
+#include "gpu/primitives/cub_device.cuh"
 #include "gpu/primitives/segmented_sort.h"
 #include "gpu/runtime/launch.h"
 

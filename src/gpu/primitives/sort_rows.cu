@@ -4,10 +4,9 @@
 // order; keys of 64 bits do not leave room for an id.
 #include "gpu/primitives/sort_rows.h"
 
-#include <cub/device/device_segmented_radix_sort.cuh>
-
 #include "gpu/primitives/bitonic.cuh"
 #include "gpu/primitives/block_threshold.cuh"
+#include "gpu/primitives/cub_device.cuh"
 #include "gpu/primitives/segmented_sort.h"
 #include "gpu/primitives/tuning.h"
 #include "gpu/primitives/warp_nearest.cuh"

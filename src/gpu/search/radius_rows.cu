@@ -2,10 +2,10 @@
 #include "gpu/search/radius_rows.h"
 
 #include <bit>
-#include <cub/device/device_segmented_radix_sort.cuh>
 
 #include "gpu/filter/ball_thresholds.h"
 #include "gpu/primitives/bitonic.cuh"
+#include "gpu/primitives/cub_device.cuh"
 #include "gpu/primitives/segmented_sort.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/launch.h"

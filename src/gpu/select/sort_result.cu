@@ -2,9 +2,8 @@
 // segmented radix sort where it does not. (Entries of 12 bytes: primitives/sort_rows.cu.)
 #include "gpu/select/sort_result.cuh"
 
-#include <cub/device/device_segmented_radix_sort.cuh>
-
 #include "gpu/primitives/block_sort.cuh"
+#include "gpu/primitives/cub_device.cuh"
 #include "gpu/primitives/segmented_sort.h"
 #include "gpu/runtime/launch.h"
 

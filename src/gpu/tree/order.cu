@@ -2,13 +2,12 @@
 // ranges of a level by one sort of (range, rank); those that a block holds in shared memory to their end there.
 #include "gpu/tree/order.h"
 
-#include <cub/device/device_radix_sort.cuh>
-
 #include <algorithm>
 #include <bit>
 
 #include "exact/order.h"
 #include "gpu/primitives/bitonic.cuh"
+#include "gpu/primitives/cub_device.cuh"
 #include "gpu/primitives/segmented_sort.h"
 #include "gpu/runtime/launch.h"
 

@@ -14,6 +14,7 @@
 //             their keys, or by a network where equal or clustered keys crowd an interval
 // No workspace is needed, and no value is read twice but those that are selected.
 #include <atomic>
+#include <bit>
 
 #include "exact/missing.h"
 #include "gpu/primitives/block_sort.cuh"
@@ -246,20 +247,21 @@ __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
     sync_blocks(blocks);
 }
 
-// A bit for each device that has been told what the kernel takes: telling it takes as long as a launch.
-template <class T, int held>
-constinit std::atomic<std::uint64_t> allowed = 0;
+// A bit for each device that has been told what a kernel takes, by its element type and the bits of `held`: telling it
+// takes as long as a launch. No variable template: libraries would share it.
+constinit std::atomic<std::uint64_t> allowed[8][8] = {};
 
 template <class T, int held>
 void launch(const SelectJob& job, const ClusterJob& cluster) {
     const auto kernel = select_in_registers<T, held>;
     static_assert(max_devices <= 64);
     const std::uint64_t device = std::uint64_t{1} << current_device();
-    if (!(allowed<T, held> & device)) {
+    std::atomic<std::uint64_t>& told = allowed[static_cast<int>(job.type)][std::bit_width(unsigned{held})];
+    if (!(told & device)) {
         allow_shared_memory(kernel);
         if (tuning::has_clusters(device_attributes().capability))
             check(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), "clusters of 16");
-        allowed<T, held> |= device;
+        told |= device;
     }
     const Sampling sampling = sampling_of(cluster.k, cluster.blocks, held);
     cudaLaunchAttribute attribute{};

@@ -5,10 +5,9 @@
 // cost nothing. The kernels here only write keys and read results: a thread owns an element, a warp adjacent ones.
 #include <algorithm>
 #include <array>
-#include <cub/device/device_radix_sort.cuh>
-#include <cub/device/device_segmented_radix_sort.cuh>
 #include <vector>
 
+#include "gpu/primitives/cub_device.cuh"
 #include "gpu/primitives/segmented_sort.h"
 #include "gpu/runtime/handles.h"
 #include "gpu/runtime/launch.h"
