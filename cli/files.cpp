@@ -191,7 +191,7 @@ std::string with_data_set(const std::string& path, const char* data_set) {
 
 bool opens_as_truth(const std::string& part) {
     try {
-        MatrixReader(part, "truth");
+        const MatrixReader opened(part, "truth");
         return true;
     } catch (const Error& error) {
         if (error.code() != ErrorCode::bad_file) throw;

@@ -73,7 +73,8 @@ bool run_latency(const TableStudy& study, const Options& asked) {
             }
         }
         all_agree &= agree;
-        const double microseconds = 1e6 / static_cast<double>(all_queries / call.q);
+        const std::int64_t calls_of_round = all_queries / call.q;
+        const double microseconds = 1e6 / static_cast<double>(calls_of_round);
         fmt::print("{:>30} {:>8} {:>6} {:>4} {:>10.2f} {:>10.2f}{}\n", call.what, call.n, call.q, call.k,
                    microseconds * timing.median(), microseconds * timing.seconds.front(), agree ? "" : " NO");
         std::fflush(stdout);

@@ -84,9 +84,9 @@ class Text(Formats):
 
     def test_ranges_of_rows(self):
         # Empty lines are no rows where there are more columns than one.
-        self.put("a.csv", "name,other\n" + "".join(f"{i},1\n\n" for i in range(5000)))
-        self.assertEqual(self.read("a.csv:3000:3"), [[3000, 1], [3001, 1], [3002, 1]])
-        self.assertEqual(self.read("a.csv:1023:2"), [[1023, 1], [1024, 1]])
+        self.put("a.csv", "name,other\n" + "".join(f"1,{i}\n\n" for i in range(5000)))
+        self.assertEqual(self.read("a.csv:3000:3"), [[1, 3000], [1, 3001], [1, 3002]])
+        self.assertEqual(self.read("a.csv:1023:2"), [[1, 1023], [1, 1024]])
 
     def test_what_is_written_is_read(self):
         generator = random.Random(5)
