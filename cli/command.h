@@ -32,6 +32,7 @@ void add_verify(CLI::App& app, CommandRun& run);
 void add_groundtruth(CLI::App& app, CommandRun& run);
 void add_convert(CLI::App& app, CommandRun& run);
 void add_plan(CLI::App& app, CommandRun& run);
+void add_calibrate(CLI::App& app, CommandRun& run);
 void add_info(CLI::App& app, CommandRun& run);
 void add_demo(CLI::App& app, CommandRun& run);
 void add_completion(CLI::App& app, CommandRun& run);

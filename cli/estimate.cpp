@@ -136,6 +136,8 @@ private:
     double pair_ = 0, query_ = 0, point_ = 0;  // seconds for each
 };
 
+}  // namespace
+
 // Two digits: more would be a promise.
 std::string rough_duration(double seconds) {
     if (seconds < 0.0995) return fmt::format("{:.2g} ms", seconds * 1000);
@@ -145,7 +147,11 @@ std::string rough_duration(double seconds) {
     return fmt::format("{} days", grouped(std::llround(std::min(seconds / 86400, 1e15))));
 }
 
-}  // namespace
+double trial_seconds(const Shape& shape, const Options& options, const Plan& plan) {
+    Trial trial(shape, options, plan);
+    trial.measure();
+    return trial.predicted();
+}
 
 Estimate estimate(const Shape& shape, const Options& options, const Plan& plan, const std::string& machine) {
     Estimate result;
@@ -157,8 +163,9 @@ Estimate estimate(const Shape& shape, const Options& options, const Plan& plan, 
     result.has_filter = plan.path != Path::tree;
     result.workspace_bytes = static_cast<double>(plan.workspace_bytes);
     result.result_bytes = q * k * (sizeof(std::int64_t) + (options.f64 ? sizeof(double) : sizeof(float)));
-    if (!machine.empty()) {
-        const MeasuredTime measured = measured_time(machine, shape, options, plan);
+    const bool by_rates = !machine.empty() || calibration().used;
+    const MeasuredTime measured = by_rates ? measured_time(machine, shape, options, plan) : MeasuredTime{};
+    if (!machine.empty() || measured.seconds > 0) {
         result.seconds = measured.seconds;
         result.source = measured.source;
     } else if (options.metric.id == MetricId::mahalanobis && shape.d > most_mahalanobis_dimensions) {

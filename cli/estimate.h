@@ -20,10 +20,14 @@ struct Estimate {
     double total_bytes() const { return point_bytes + prepared_bytes + workspace_bytes + result_bytes; }
 };
 
-// `machine`: of measured_machines(), or "" for this one, on which a smaller search is then timed, for about a third of
-// a second.
+// `machine`: as of plan_on(), or "" for this one: by calibration(), where it has such a search, else a smaller search
+// is timed, for about a third of a second.
 Estimate estimate(const Shape& shape, const Options& options, const Plan& plan, const std::string& machine);
 std::string estimate_text(const Estimate& estimate);
+// By that smaller search. Throws what it throws.
+double trial_seconds(const Shape& shape, const Options& options, const Plan& plan);
+// "1.2 ms"; two digits.
+std::string rough_duration(double seconds);
 Json to_json(const Estimate& estimate);
 
 }  // namespace kith::cli

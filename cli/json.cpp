@@ -38,6 +38,8 @@ Json to_json(const Metric& metric) {
 }
 
 Json to_json(const Plan& plan) {
+    Json attempts = Json::array();
+    for (const Attempt& each : plan.attempts) attempts.push_back({{"strategy", each.strategy}, {"when", each.when}});
     const std::string device = !plan.devices.empty()        ? fmt::format("cuda:{}", fmt::join(plan.devices, ","))
                                : plan.device == host_memory ? "cpu"
                                                             : fmt::format("cuda:{}", plan.device);
@@ -58,6 +60,7 @@ Json to_json(const Plan& plan) {
             {"symmetric", plan.symmetric},
             {"tries_tree", plan.tries_tree},
             {"workspace_bytes", plan.workspace_bytes},
+            {"attempts", attempts},
             {"why", plan.why}};
 }
 
@@ -65,10 +68,25 @@ Json to_json(const Report& report) {
     Json fallbacks = Json::array();
     for (const Fallback& f : report.fallbacks)
         fallbacks.push_back({{"queries", f.queries}, {"scanned", f.scanned}, {"why", f.why}, {"help", f.help}});
-    return {{"path", report.path},       {"device", report.device},         {"threads", report.threads},
-            {"queries", report.queries}, {"certified", report.certified},   {"retried", report.retried},
-            {"scanned", report.scanned}, {"candidates", report.candidates}, {"pairs", report.pairs},
-            {"fallbacks", fallbacks}};
+    Json trace = Json::array();
+    for (const TraceEntry& e : report.trace)
+        trace.push_back({{"strategy", e.strategy},
+                         {"queries", e.queries},
+                         {"certified", e.certified},
+                         {"left", e.left},
+                         {"cause", e.cause},
+                         {"seconds", e.seconds}});
+    return {{"path", report.path},
+            {"device", report.device},
+            {"threads", report.threads},
+            {"queries", report.queries},
+            {"certified", report.certified},
+            {"retried", report.retried},
+            {"scanned", report.scanned},
+            {"candidates", report.candidates},
+            {"pairs", report.pairs},
+            {"fallbacks", fallbacks},
+            {"trace", trace}};
 }
 
 Json first_rows_json(const Neighbors& neighbors) {

@@ -181,9 +181,9 @@ int run_tool(int argc, char** argv) {
         "2 usage or bad input; 3 device or memory; 130 interrupted.");
     CommandRun run;
     const std::vector<std::string> given = words(argc, argv);
-    for (const auto add :
-         {add_search, add_graph, add_radius, add_select, add_distances, add_estimate, add_match, add_recommend,
-          add_retrieve, add_verify, add_groundtruth, add_convert, add_plan, add_info, add_demo, add_completion}) {
+    for (const auto add : {add_search, add_graph, add_radius, add_select, add_distances, add_estimate, add_match,
+                           add_recommend, add_retrieve, add_verify, add_groundtruth, add_convert, add_plan,
+                           add_calibrate, add_info, add_demo, add_completion}) {
         add(app, run);
     }
     try {

@@ -9,9 +9,11 @@
 #include "command.h"
 #include "estimate.h"
 #include "json.h"
+#include "kith/error.h"
 #include "kith/schedule.h"
 #include "numbers.h"
 #include "options.h"
+#include "say.h"
 
 namespace kith::cli {
 namespace {
@@ -74,6 +76,12 @@ int execute_search(const Args& args) {
     Shape shape = args.shape;
     shape.type = parse_type(args.type);
     if (shape.graph) shape.q = shape.n;
+    if (args.machine.empty()) {
+        const Calibration found = calibration();
+        if (found.asked && !found.problem.empty()) throw Error(ErrorCode::bad_file, "KITH_MACHINE: " + found.problem);
+        // Found in the user's folder and not asked for: no reason to refuse.
+        if (!found.problem.empty()) say("kith: warning: not used: {}\n", printable(found.problem));
+    }
     const Plan plan = args.machine.empty() ? kith::plan(shape, options) : plan_on(args.machine, shape, options);
     const Estimate cost = estimate(shape, options, plan, args.machine);
     Json object = {
@@ -108,7 +116,8 @@ void add_plan(CLI::App& app, CommandRun& run) {
         names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", m.name, m.what);
     CLI::Option* machine = command
                                ->add_option("--machine", args->machine,
-                                            "Plan for a machine that was measured instead of this one: " + names)
+                                            "Plan for a machine that was measured instead of this one: " + names +
+                                                ", or a file of kith calibrate")
                                ->type_name("NAME")
                                ->group(group);
     group = "Shape of a selection";

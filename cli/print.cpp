@@ -15,8 +15,12 @@ namespace {
 constexpr std::int64_t table_columns = 10;
 constexpr double least_wait = 0.01;  // seconds that are worth a word
 
-// The filter of a path in words: "gemm-bf16" is the bf16 filter.
-std::string filter_name(const std::string& path) {
+// The filter of a report in words: "gemm-bf16" is the bf16 filter. Where the scan has certified most, the last that ran
+// before it.
+std::string filter_name(const Report& report) {
+    std::string path = report.path;
+    for (const TraceEntry& e : report.trace)
+        if (report.path == "exact" && e.queries > 0 && e.strategy != "exact") path = e.strategy;
     if (path == "tree") return "tree";
     return fmt::format("{} filter", path.substr(path.rfind('-') + 1));
 }
@@ -127,7 +131,7 @@ std::string answered(const Report& report) {
     return fmt::format(
         "{} answered by the {}, {} by retrying it, {} by a full scan; {:.4g} candidates per query checked "
         "in binary64",
-        grouped(report.certified), filter_name(report.path), grouped(report.retried), grouped(report.scanned),
+        grouped(report.certified), filter_name(report), grouped(report.retried), grouped(report.scanned),
         report.candidates / static_cast<double>(report.queries));
 }
 

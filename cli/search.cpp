@@ -250,7 +250,8 @@ int execute(const Args& args) {
         return exit_ok;
     }
     if (args.explain) {
-        fmt::print("{}", fallbacks_text(answer.streamed ? of_each_shard(*answer.streamed) : neighbors.report));
+        const Report report = answer.streamed ? of_each_shard(*answer.streamed) : neighbors.report;
+        fmt::print("{}{}", explain(report), fallbacks_text(report));
         std::fflush(stdout);
     }
     if (files.empty()) {
@@ -305,7 +306,9 @@ void add(CLI::App& app, CommandRun& run, bool graph) {
     command->add_flag("--with-data", args->with_data, "Put base and queries into the .hdf5 as well (train and test)")
         ->group(output);
     add_result_form(*command, args->result, output);
-    command->add_flag("--explain", args->explain, "Print the plan, and why queries were retried or scanned")
+    command
+        ->add_flag("--explain", args->explain,
+                   "Print the plan, the attempts that ran, and why queries were retried or scanned")
         ->group(output);
     add_execution(*command, args->execution);
     add_output(*command, args->output);

@@ -91,6 +91,18 @@ void add(Report& all, const Report& one) {
     all.candidates += one.candidates;
     all.pairs += one.pairs;
     all.prepare_seconds += one.prepare_seconds;
+    for (const TraceEntry& e : one.trace) {
+        const auto same = std::ranges::find(all.trace, e.strategy, &TraceEntry::strategy);
+        if (same == all.trace.end()) {
+            all.trace.push_back(e);
+            continue;
+        }
+        if (e.left > same->left || same->cause.empty()) same->cause = e.cause;
+        same->queries += e.queries;
+        same->certified += e.certified;
+        same->left += e.left;
+        same->seconds += e.seconds;
+    }
     for (const Fallback& f : one.fallbacks) {
         const auto same = std::find_if(all.fallbacks.begin(), all.fallbacks.end(),
                                        [&](const Fallback& g) { return g.scanned == f.scanned && g.why == f.why; });

@@ -9,15 +9,16 @@ import sys
 
 # Room -> the rooms below it that its files may include, besides itself and include/kith (docs/design.md).
 BELOW = {
-    "src/api": {"plan", "scale", "cpu", "gpu", "exact", "formula", "metric", "machine", "papers/plan.h", "papers/graph.h"},
+    "src/api": {"plan", "strategy", "scale", "cpu", "gpu", "exact", "formula", "metric", "machine", "papers/plan.h", "papers/graph.h"},
     "src/estimators": {"api", "exact", "machine"},
     "src/recommend": {"api", "exact"},
-    "src/plan": {"machine/float_state.h", "metric", "cpu/filter/tuning.h", "exact/box_trial.h", "exact/ceil_div.h", "exact/refuse.h", "gpu/filter/levels.h", "gpu/filter/value_groups.h", "gpu/filter/tuning.h", "gpu/search/batches.h", "gpu/search/tuning.h",
+    "src/plan": {"strategy", "machine/float_state.h", "metric", "cpu/filter/tuning.h", "cpu/search/strategies.h", "exact/box_trial.h", "exact/ceil_div.h", "exact/refuse.h", "gpu/filter/levels.h", "gpu/filter/value_groups.h", "gpu/filter/tuning.h", "gpu/search/batches.h", "gpu/search/tuning.h",
                  "gpu/select/selectors.h", "gpu/select/choice.h", "gpu/select/cluster/tuning.h", "cpu/select/selectors.h", "papers/plan.h"},
     "src/scale": {"exact", "machine"},
-    "src/cpu": {"exact", "formula", "machine", "metric"},
+    "src/strategy": {"exact", "metric"},
+    "src/cpu": {"strategy", "exact", "formula", "machine", "metric"},
     "src/gpu": {"exact", "formula", "machine", "metric", "papers/gpu.h"},
-    "src/papers": {"api", "plan", "scale", "cpu", "gpu", "exact", "formula", "metric", "machine"},
+    "src/papers": {"api", "plan", "strategy", "scale", "cpu", "gpu", "exact", "formula", "metric", "machine"},
     "src/exact": {"machine", "metric"},
     "src/formula": {"metric"},
     "src/metric": set(),

@@ -185,10 +185,19 @@ typedef struct kith_neighbors {
     int32_t device;  /* KITH_HOST or a CUDA ordinal */
 } kith_neighbors;
 
+/* An attempt of a search: a strategy, the queries that it took, and what of them it left to the next. */
+typedef struct kith_attempt {
+    char strategy[32]; /* "tree", "gemm-i8", ..., "exact" */
+    char cause[96]; /* why most of those were left, or, with 0 queries, why it was declined; cut where it is longer */
+    int64_t queries, certified, left;
+    double seconds; /* from the end of the attempt before */
+} kith_attempt;
+#define KITH_MOST_ATTEMPTS 16
+
 /* How an answer was reached and what it cost. Set struct_size before the call: later versions add fields at the end. */
 typedef struct kith_report {
     size_t struct_size;     /* sizeof(kith_report) of the caller */
-    char path[64];          /* the path that ran */
+    char path[64];          /* the path that certified most queries */
     char device[128];       /* where, such as "cpu (avx512, 2 threads)", "cpu (avx512, 1 of 2 threads)" */
     int64_t queries;        /* q */
     int64_t certified;      /* queries that the filter answered at once */
@@ -200,6 +209,8 @@ typedef struct kith_report {
     double seconds;         /* the whole call, preparation included */
     double device_seconds;  /* select on a GPU: its work, without copies; not of <= 2^24 values there */
     int32_t threads;        /* on a CPU: those that it could have */
+    int32_t attempts;       /* in the order in which they ran */
+    kith_attempt trace[KITH_MOST_ATTEMPTS]; /* the first of them */
 } kith_report;
 
 /* ---------------------------------------------------------------- searches */

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kith/export.h"
@@ -52,11 +53,21 @@ enum class HostPoints : std::uint8_t {
     bytes,
 };
 
+// One of the strategies that a search asks in turn, each for what those before have left. What runs of them is
+// Report::trace.
+struct Attempt {
+    std::string_view strategy;  // its name, as in the trace; static
+    std::string_view when;      // on which condition, or for what; "": at once; static
+
+    bool operator==(const Attempt&) const = default;
+};
+
 // A decision, obeyed as it stands by the backend. Comparable and printable.
 struct Plan {
     int device = host_memory;  // or a CUDA ordinal
     Path path = Path::exact;
     bool forced = false;   // the path, by Options::path: whatever the data are
+    std::string first;     // a strategy of the CPU that Options::path puts ahead of those of the path; "": none
     std::string selector;  // name in the list of selectors
     // Of a composed path, "kuang-zhao+bits", the kernel of the matrix of distances, and of how many queries it is at a
     // time; of a fused one, "hanak-fused", its kernel, and how many lists there are at a time. `path`: that of the
@@ -80,6 +91,8 @@ struct Plan {
     // takes at a time, and the points that it holds: all of them, or its shard.
     std::vector<int> devices;
     std::int64_t device_queries = 0, device_points = 0;
+    // On a CPU: what is tried, in order. The last leaves nothing.
+    std::vector<Attempt> attempts;
     std::string why;  // one sentence per decision
 
     bool operator==(const Plan&) const = default;
@@ -94,22 +107,56 @@ KITH_EXPORT double prepared_bytes(const Shape& shape, const Plan& plan);
 
 // A machine on which searches were measured (docs/performance.md): plans can be made for it that run elsewhere.
 struct MeasuredMachine {
-    const char* name;  // "h100"
-    const char* what;  // "one NVIDIA H100 80GB HBM3"
+    std::string name;  // "h100"
+    std::string what;  // "one NVIDIA H100 80GB HBM3"
 };
 KITH_EXPORT std::vector<MeasuredMachine> measured_machines();
 
-// plan() as the machine of that name would make it, all of it free. Throws invalid_argument for an unknown name.
+// plan() as a measured machine would make it, all of it free. `machine`: its name, or a file that `kith calibrate`
+// wrote (a name that ends in .json or has a slash). Throws invalid_argument for an unknown name, bad_file for a file
+// that cannot be read or is broken.
 KITH_EXPORT Plan plan_on(const std::string& machine, const Shape& shape, const Options& options = {});
 
-// About how long a plan of plan_on() takes there for points and queries in host memory, from the rates measured at the
-// nearest dimensions and k.
+// About how long a plan takes for points and queries in host memory, by rates measured at the nearest dimensions and k.
+// `machine`: as of plan_on(), or "" for this one, by the rates of calibration(). Throws as plan_on() does, also for a
+// broken file that KITH_MACHINE names.
 struct MeasuredTime {
     double seconds = 0;  // 0: nothing alike was measured
     std::string source;  // what the rates are of, or why there is none
 };
 KITH_EXPORT MeasuredTime measured_time(const std::string& machine, const Shape& shape, const Options& options,
                                        const Plan& plan);
+
+// The rates of this machine that `kith calibrate` has written: the file that the environment variable KITH_MACHINE
+// names, or kith/machine.json in the user's configuration folder, XDG_CONFIG_HOME or ~/.config. Both are read once in a
+// process, at the first use. Nothing needs the file, and no answer depends on it.
+struct Calibration {
+    std::string file;     // "": there is no such folder
+    bool asked = false;   // for by KITH_MACHINE
+    bool used = false;    // by measured_time()
+    std::string problem;  // why a file that is there is not used: it is broken, or another machine's
+};
+KITH_EXPORT Calibration calibration();
+
+// What searches of one path, metric, d and k take: call + point n + query q + n q / pairs_per_second seconds; of a tree
+// points and queries log2(n + 2) / 16 times as much.
+struct MeasuredRate {
+    std::string device;  // "cpu", "cuda:0", or a GPU's name
+    Path path = Path::exact;
+    std::string metric;  // "": any that the path serves
+    double d = 0, k = 0;
+    double pairs_per_second = 0;  // 0: no pair takes time
+    double call_seconds = 0, point_seconds = 0, query_seconds = 0;
+
+    bool operator==(const MeasuredRate&) const = default;
+};
+
+// The devices to measure, as Options::device takes them: "cpu", and of the GPUs of each name the first, "cuda:0".
+KITH_EXPORT std::vector<std::string> devices_to_measure();
+
+// The file of calibration(), of such rates of this machine. `date`: "2026-11-29". Throws invalid_argument for a rate
+// that is not finite, positive and of such a device.
+KITH_EXPORT std::string calibration_text(const std::vector<MeasuredRate>& rates, const std::string& date);
 
 // The plan of select(): the k best of each of `rows` rows of `cols` values of f32, f64, f16 or bf16 in host memory.
 // Throws as select() would.
@@ -118,5 +165,7 @@ KITH_EXPORT Plan plan_select(std::int64_t rows, std::int64_t cols, std::int64_t 
 
 // The plan as readable text, one fact a line.
 KITH_EXPORT std::string explain(const Plan& plan);
+// The attempts that ran, in the form of those that are planned; "" where none is known.
+KITH_EXPORT std::string explain(const Report& report);
 
 }  // namespace kith

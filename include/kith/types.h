@@ -195,11 +195,22 @@ struct Fallback {
     std::string help;      // what would help
 };
 
+// An attempt at queries of a search as it ran: one strategy (docs/design.md), the queries that it took, and what of
+// them it left to the next.
+struct TraceEntry {
+    std::string strategy;        // its name, e.g. "tree", "gemm-i8", "rows", "exact"; a full scan is "exact"
+    std::int64_t queries = 0;    // that it took; 0: it was declined, and `cause` is the reason
+    std::int64_t certified = 0;  // that it answered, with a certificate
+    std::int64_t left = 0;       // the others
+    std::string cause;           // why most of those were left, in a word or two; "": none was
+    double seconds = 0;          // from the end of the attempt before
+};
+
 // How an answer was reached and what it cost. A filter in f32 or less proposes candidates for each query, binary64
 // gives their distances, and a bound certifies that no other point can be among the k nearest; a query that it cannot
 // certify is filtered again with its own k-th distance as the threshold, and at last scanned: every pair in binary64.
 struct Report {
-    std::string path;    // the path that ran, e.g. "gemm-f32"
+    std::string path;    // the path that certified most queries, e.g. "gemm-f32"
     std::string device;  // e.g. "cpu (avx512, 2 threads)"; "1 of 2 threads" where the system had no more
     int threads = 0;     // on a CPU: those that it could have
     std::int64_t queries = 0;
@@ -214,6 +225,9 @@ struct Report {
     // Of the queries that were retried, and of those that were scanned although there was a filter: why. Each counts
     // once; what concerns most queries comes first.
     std::vector<Fallback> fallbacks;
+    // The attempts in the order in which they ran. Where several devices, shards or batches share a search, those of
+    // one strategy are one entry, the sum. Of a GPU they are the path, and the scan of what that left, without seconds.
+    std::vector<TraceEntry> trace;
 };
 
 // q x k neighbours, row-major, each row ordered by (distance, id). A missing neighbour (k exceeds the eligible points)

@@ -1,3 +1,4 @@
+from ._results import Attempt
 from typing import Any, Optional
 
 version: str
@@ -49,6 +50,9 @@ class Report:
     @property
     def fallbacks(self) -> list[tuple[int, bool, str, str]]:
         """Queries that were retried or scanned: how many, whether they were scanned, why, and what would help."""
+    @property
+    def trace(self) -> list[Attempt]:
+        """The attempts in the order in which they ran."""
 
 class ArrayInterface:
     def __init__(self, owner: Any, data: int, shape: Any, strides: Any, type: str, device: int) -> None: ...

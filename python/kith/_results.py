@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _core
 from ._core import Report
@@ -36,6 +36,23 @@ class Neighbors(namedtuple("Neighbors", ("distances", "indices"))):
 
     def _replace(self, **parts: Any) -> Neighbors:
         return Neighbors(**{"distances": self.distances, "indices": self.indices, "report": self.report, **parts})
+
+
+class Attempt(NamedTuple):
+    """An attempt of a search: one strategy, and what it made of its queries (``Report.trace``)."""
+
+    strategy: str
+    """Its name: ``"tree"``, ``"gemm-i8"``, ``"rows"``, ... ``"exact"`` is the full scan."""
+    queries: int
+    """That it took; 0: it was declined, and `cause` says why."""
+    certified: int
+    """That it answered, with a certificate."""
+    left: int
+    """That it left to the next."""
+    cause: str
+    """Why most of these were left, in a word or two."""
+    seconds: float
+    """From the end of the attempt before."""
 
 
 def restored_report(state: Any) -> Report:

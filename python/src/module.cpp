@@ -141,9 +141,12 @@ std::string text_of(const CountedReport& report) {
 // Queries, whether they were scanned, why, what helps.
 using FallbackState = std::vector<std::tuple<std::int64_t, bool, std::string, std::string>>;
 
+// Strategy, queries, certified, left, cause, seconds.
+using TraceState = std::vector<std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t, std::string, double>>;
+
 // For pickle and copy.
 using ReportState = std::tuple<std::string, std::string, int, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                               double, double, double, double, double, FallbackState, NanRows, NanRows>;
+                               double, double, double, double, double, FallbackState, TraceState, NanRows, NanRows>;
 
 FallbackState fallbacks_of(const Report& r) {
     FallbackState out;
@@ -151,19 +154,35 @@ FallbackState fallbacks_of(const Report& r) {
     return out;
 }
 
+TraceState trace_of(const Report& r) {
+    TraceState out;
+    for (const TraceEntry& e : r.trace)
+        out.emplace_back(e.strategy, e.queries, e.certified, e.left, e.cause, e.seconds);
+    return out;
+}
+
+// A list of kith._results.Attempt.
+nb::list attempts_of(const Report& r) {
+    const nb::object attempt = imported("kith._results", "Attempt");
+    nb::list out;
+    for (const TraceEntry& e : r.trace)
+        out.append(attempt(e.strategy, e.queries, e.certified, e.left, e.cause, e.seconds));
+    return out;
+}
+
 ReportState state_of(const CountedReport& r) {
-    return {r.path,    r.device,         r.threads,       r.queries,    r.certified,
-            r.retried, r.scanned,        r.candidates,    r.pairs,      r.prepare_seconds,
-            r.seconds, r.device_seconds, fallbacks_of(r), r.nan.points, r.nan.queries};
+    return {r.path,          r.device,     r.threads,    r.queries,         r.certified, r.retried,
+            r.scanned,       r.candidates, r.pairs,      r.prepare_seconds, r.seconds,   r.device_seconds,
+            fallbacks_of(r), trace_of(r),  r.nan.points, r.nan.queries};
 }
 
 CountedReport report_from(const ReportState& state) {
-    constexpr std::size_t behind = 3;  // fallbacks and what was counted
+    constexpr std::size_t behind = 4;  // fallbacks, attempts and what was counted
     CountedReport report = std::apply(
         [](const auto&... field) {
             const auto fields = std::tie(field...);
             return [&]<std::size_t... i>(std::index_sequence<i...>) {
-                return Report{std::get<i>(fields)..., {}};
+                return Report{std::get<i>(fields)..., {}, {}};
             }
             (std::make_index_sequence<sizeof...(field) - behind>{});
         },
@@ -172,6 +191,8 @@ CountedReport report_from(const ReportState& state) {
     report.nan = {std::get<counts>(state), std::get<counts + 1>(state)};
     for (const auto& [queries, scanned, why, help] : std::get<FallbackState>(state))
         report.fallbacks.push_back({queries, scanned, why, help});
+    for (const auto& [strategy, queries, certified, left, cause, seconds] : std::get<TraceState>(state))
+        report.trace.push_back({strategy, queries, certified, left, cause, seconds});
     return report;
 }
 
@@ -259,6 +280,7 @@ NB_MODULE(_core, module) {
         .def_ro("seconds", &Report::seconds)
         .def_ro("device_seconds", &Report::device_seconds)
         .def_prop_ro("fallbacks", fallbacks_of)
+        .def_prop_ro("trace", attempts_of)
         .def_prop_rw(
             "nan_points", [](const CountedReport& report) { return report.nan.points; },
             [](CountedReport& report, NanRows rows) { report.nan.points = rows; }, nb::arg("rows").none())

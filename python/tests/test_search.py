@@ -78,6 +78,13 @@ def test_index() -> None:
         pickle.dumps(index)
 
 
+def test_trace() -> None:
+    trace = kith.search(POINTS, QUERIES, 3, path="noop", device="cpu").report.trace
+    assert trace[0][:5] == ("noop", 20, 0, 20, "") and trace[0].strategy == "noop"
+    assert sum(entry.certified for entry in trace) == 20 and trace[-1].left == 0
+    assert all(entry.queries == entry.certified + entry.left and entry.seconds >= 0 for entry in trace)
+
+
 def test_results() -> None:
     found = kith.search(POINTS, QUERIES, 3)
     distances, indices = found
@@ -86,6 +93,7 @@ def test_results() -> None:
     for other in (copy.copy(found), copy.deepcopy(found), *(pickle.loads(pickle.dumps(found, p)) for p in range(6))):
         np.testing.assert_array_equal(other.indices, indices)
         assert other.report is not None and other.report.pairs == 4000
+        assert other.report.trace == found.report.trace
     assert found._replace(indices=None).report is found.report
     assert type(found)._make([1, 2]) == type(found)(1, 2) == (1, 2)
 

@@ -20,6 +20,7 @@
 #include "gpu/search/batches.h"
 #include "kith/kith.h"
 #include "plan/batches.h"
+#include "strategy/trace.h"
 
 namespace kith {
 
@@ -105,6 +106,7 @@ private:
             report_.path = "batches";
             report_.device = fmt::format("cuda:{} ({})", plan.device, gpu::device_facts(plan.device).name);
             report_.certified = report_.queries;
+            strategy::infer(report_);
         } else if (plan.run == planner::BatchesRun::tasks) {
             on_cpu(plan);
         } else {

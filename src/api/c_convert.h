@@ -168,6 +168,17 @@ inline void fill(kith_report* report, const Report& r) {
     all.seconds = r.seconds;
     all.device_seconds = r.device_seconds;
     all.threads = r.threads;
+    all.attempts = static_cast<int32_t>(r.trace.size());
+    for (std::size_t i = 0; i < std::min<std::size_t>(r.trace.size(), KITH_MOST_ATTEMPTS); ++i) {
+        const TraceEntry& from = r.trace[i];
+        kith_attempt& to = all.trace[i];
+        std::snprintf(to.strategy, sizeof(to.strategy), "%s", from.strategy.c_str());
+        std::snprintf(to.cause, sizeof(to.cause), "%s", from.cause.c_str());
+        to.queries = from.queries;
+        to.certified = from.certified;
+        to.left = from.left;
+        to.seconds = from.seconds;
+    }
     std::memcpy(report, &all, std::min(all.struct_size, sizeof(all)));
 }
 

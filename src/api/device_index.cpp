@@ -38,8 +38,8 @@ std::string DeviceIndex::device() const {
 }
 
 // `fresh`: not that of an earlier call, and was it made now.
-Plan DeviceIndex::plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type, const Options& call,
-                       double share, bool& fresh) const {
+std::shared_ptr<const Plan> DeviceIndex::plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type,
+                                              const Options& call, double share, bool& fresh) const {
     const Remembered key{{prepared_.n, q, prepared_.d, k, query_type, graph},
                          call.path,
                          call.isa,
@@ -52,7 +52,7 @@ Plan DeviceIndex::plan(std::int64_t q, std::int64_t k, bool graph, ElementType q
         if (lock && last_ && last_->first == key) return last_->second;
     }
     fresh = true;
-    Plan made = make_plan(q, k, graph, query_type, call, share);
+    auto made = std::make_shared<const Plan>(make_plan(q, k, graph, query_type, call, share));
     if (share < 1) return made;  // memory was scarce: the next call asks again
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (lock) last_.emplace(key, made);
@@ -123,9 +123,9 @@ Report DeviceIndex::run(const MatrixView& queries, std::int64_t k, bool graph, c
     const bool any_memory = prepared_.gpu && call.memory == 0 && memory_ == 0;
     return with_less_memory(progress, [&](double share, bool& allocating) {
         bool fresh = share < 1;  // the plan of an earlier call serves until memory proves to have become scarcer
-        const Plan made = plan(queries.rows, searched, graph, queries.type, call, share, fresh);
+        const std::shared_ptr<const Plan> made = plan(queries.rows, searched, graph, queries.type, call, share, fresh);
         allocating = any_memory || !fresh;
-        Report report = run_rows(prepared_, {queries, k, graph, made, call, progress, out, keys});
+        Report report = run_rows(prepared_, {queries, k, graph, *made, call, progress, out, keys});
         add_fallback(queries.rows, report);
         return report;
     });

@@ -1,6 +1,7 @@
 // Points prepared on one device, and searches of them that are planned for it: what an Index has of each device.
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -31,13 +32,14 @@ public:
                const NeighborsView& out, bool keys = false) const;
 
     // The plan of a call that passes all points once, whatever it keeps of them.
-    Plan plan_of(std::int64_t q, ElementType query_type, const Options& call) const {
+    std::shared_ptr<const Plan> plan_of(std::int64_t q, ElementType query_type, const Options& call) const {
         bool fresh = false;
-        Plan found = plan(q, 1, false, query_type, call, 1, fresh);
-        const bool some = found.path == Path::projected || found.path == Path::gemm_i8 ||
-                          found.path == Path::clustered || in_clusters() ||
-                          (found.path == Path::tree && found.device != host_memory);
-        return some ? make_plan(q, 1, false, query_type, call, 1, true) : found;
+        std::shared_ptr<const Plan> found = plan(q, 1, false, query_type, call, 1, fresh);
+        const bool some = found->path == Path::projected || found->path == Path::gemm_i8 ||
+                          found->path == Path::clustered || in_clusters() ||
+                          (found->path == Path::tree && found->device != host_memory);
+        if (some) return std::make_shared<const Plan>(make_plan(q, 1, false, query_type, call, 1, true));
+        return found;
     }
 
     // Says of a call of q queries that the device cannot read the points where they lie.
@@ -58,8 +60,8 @@ private:
         bool operator==(const Remembered&) const = default;
     };
 
-    Plan plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type, const Options& call, double share,
-              bool& fresh) const;
+    std::shared_ptr<const Plan> plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type,
+                                     const Options& call, double share, bool& fresh) const;
     Plan make_plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type, const Options& call,
                    double share, bool all_points = false) const;
     bool has_tree() const {
@@ -75,7 +77,7 @@ private:
     std::string unregistered_;  // why points that would have stayed in host memory stream; "": they do not
     Prepared prepared_;
     mutable std::mutex mutex_;  // only tried: in a child it may be held by a thread of the parent
-    mutable std::optional<std::pair<Remembered, Plan>> last_;
+    mutable std::optional<std::pair<Remembered, std::shared_ptr<const Plan>>> last_;
 };
 
 }  // namespace kith::api

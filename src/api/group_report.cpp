@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "kith/error.h"
+#include "strategy/trace.h"
 
 namespace kith::api {
 
@@ -52,6 +53,7 @@ void add(const Report& block, Report& device) {
     device.scanned += block.scanned;
     device.candidates += block.candidates;
     for (const Fallback& fallback : block.fallbacks) add_fallback(fallback, device.fallbacks);
+    strategy::add(block.trace, device.trace);
 }
 
 Report total(const std::vector<Report>& devices, const std::vector<std::string>& names,

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "api/guard.h"
+#include "cpu/search/strategies.h"
 #include "cpu/select/selectors.h"
 #include "cpu/simd/isa.h"
 #include "gpu/backend.h"
@@ -102,6 +103,11 @@ std::string build_info() {
                                                            : "gpu",
                                 path.what);
         text += papers::path_lines();
+        std::string names;
+        for (const cpu::Strategy* const each : cpu::all_strategies)
+            if (planner::is_only_first(each->facts.name))
+                names += fmt::format("{}{}", names.empty() ? "" : ", ", each->facts.name);
+        text += fmt::format("  {:<18} {:<9} strategies that are put ahead of the planner's choice\n", names, "cpu");
         return text;
     });
 }

@@ -1,6 +1,7 @@
 // The public plan() and its twins for measured machines and selections.
-#include <fmt/format.h>
+#include <optional>
 
+#include "api/calibration.h"
 #include "api/guard.h"
 #include "api/request.h"
 #include "api/validate.h"
@@ -58,16 +59,26 @@ std::vector<MeasuredMachine> measured_machines() {
 }
 
 Plan plan_on(const std::string& machine, const Shape& shape, const Options& options) {
-    return api::guarded(
-        [&] { return planner::make(requested(shape, options), planner::known_machine(machine).machine); });
+    return api::guarded([&] { return planner::make(requested(shape, options), api::machine_named(machine).machine); });
+}
+
+Calibration calibration() {
+    return api::guarded([] { return api::calibration_found(); });
+}
+
+std::vector<std::string> devices_to_measure() {
+    return api::guarded([] { return api::devices_to_measure(); });
+}
+
+std::string calibration_text(const std::vector<MeasuredRate>& rates, const std::string& date) {
+    return api::guarded([&] { return api::calibration_text(rates, date); });
 }
 
 std::vector<GraphSchedule> graph_schedules(const Shape& shape, const Options& options, const std::string& machine) {
     return api::guarded([&] {
         if (!shape.graph) refuse("shape: a search; expected a graph");
         const planner::Request asked = requested(shape, options);
-        const planner::Machine here =
-            machine.empty() ? api::machine("cuda:all") : planner::known_machine(machine).machine;
+        const planner::Machine here = machine.empty() ? api::machine("cuda:all") : api::machine_named(machine).machine;
         constexpr int most = 8;
         std::vector<GraphSchedule> out;
         for (int count = 1; count <= most && !here.devices.empty(); ++count) {
@@ -82,43 +93,12 @@ std::vector<GraphSchedule> graph_schedules(const Shape& shape, const Options& op
 }
 
 MeasuredTime measured_time(const std::string& machine, const Shape& shape, const Options& options, const Plan& plan) {
-    return api::guarded([&] {
-        const planner::KnownMachine known = planner::known_machine(machine);
-        const double n = static_cast<double>(shape.n), q = static_cast<double>(shape.q),
-                     d = static_cast<double>(shape.d);
-        const char* const metric = name(options.metric.id);
-        // What directions or clusters save the data decide: all coordinates of all points are what it may take.
-        const bool directions = plan.path == Path::projected, clusters = plan.path == Path::clustered,
-                   bytes = planner::searches_by_bytes(plan);
-        const Path coordinates_path = plan.device == host_memory ? Path::gemm_i8 : Path::gemm_f16;
-        double rate = plan.distances.empty()
-                          ? planner::known_rate(known, directions || clusters || bytes ? coordinates_path : plan.path,
-                                                metric, d, static_cast<double>(shape.k))
-                          : 0;
-        if (rate == 0)
-            return MeasuredTime{
-                0, fmt::format("{} on {} was not measured by path {}", metric, known.facts.what, path_name(plan))};
-        if (plan.device == host_memory) rate *= static_cast<double>(plan.threads) / known.machine.threads;
-        MeasuredTime time{known.start_seconds + n * q / rate,
-                          fmt::format("rates of {}, {}{}", known.facts.what, known.source,
-                                      directions ? ", by all coordinates; along few directions it takes less"
-                                      : clusters ? ", with all points; in clusters it takes less"
-                                      : bytes    ? ", by fp16; numbers of 8 bits take less"
-                                                 : "")};
-        // Prepared points that stream come in each search all the same.
-        const bool there = shape.prepared && (bytes || plan.chunk_points >= shape.n);
-        const double coordinates = ((there ? 0 : n) + (shape.graph ? 0 : q)) * d,
-                     element = static_cast<double>(size_of(shape.type));
-        const double results = q * static_cast<double>(shape.k) * (sizeof(std::int64_t) + sizeof(float));
-        if (known.copied_bytes > 0) time.seconds += (coordinates * element + results) / known.copied_bytes;
-        // What passes the filter, a little more than the neighbours.
-        constexpr double candidates = 1.1;
-        if (plan.host_points != HostPoints::none && known.copied_bytes > 0) {
-            time.seconds += candidates * q * static_cast<double>(shape.k) * d * element / known.copied_bytes;
-            time.source += "; points that pass the filter are read at the rate of copies, which was not measured";
-        }
-        if (known.prepared_values > 0) time.seconds += coordinates / known.prepared_values;
-        return time;
+    return api::guarded([&]() -> MeasuredTime {
+        std::optional<planner::KnownMachine> named;
+        if (!machine.empty()) named = api::machine_named(machine);
+        const planner::KnownMachine* const known = named ? &*named : api::calibrated();
+        if (!known) return {0, "this machine has not been calibrated (kith calibrate)"};
+        return api::time_by(*known, shape, options, plan);
     });
 }
 

@@ -22,6 +22,7 @@
 #include "kith/kith.h"
 #include "kith/memory.h"
 #include "papers/plan.h"
+#include "strategy/trace.h"
 
 namespace kith {
 
@@ -112,7 +113,8 @@ std::vector<double> radii_of(const Radius& r, std::int64_t q, const MetricSpec& 
 
 void run_radius(const DeviceIndex& index, const RadiusRun& run, Report& report) {
     const Prepared& prepared = index.prepared();
-    const Plan plan = index.plan_of(run.queries.rows, run.queries.type, run.options);
+    const std::shared_ptr<const Plan> shared = index.plan_of(run.queries.rows, run.queries.type, run.options);
+    const Plan& plan = *shared;
     report.path = name(plan.path);
     report.queries += run.queries.rows;
     if (prepared.cpu) {
@@ -129,6 +131,8 @@ void run_radius(const DeviceIndex& index, const RadiusRun& run, Report& report) 
         gpu::radius(*prepared.gpu, {run.queries, keys.inner.data(), keys.outer.data(), run.radii, run.open, run.graph,
                                     run.first_own, plan, run.f64, run.keys, run.options.stream, run.progress,
                                     run.list_bytes, run.counts, run.take, report});
+        // Until the GPU's strategies record their own.
+        strategy::infer(report);
     }
     run.progress.throw_if_cancelled();
 }

@@ -13,6 +13,7 @@
 #include "cpu/search/scan.h"
 #include "exact/watched.h"
 #include "exact/wide_key.h"
+#include "strategy/trace.h"
 
 namespace kith::api {
 
@@ -101,6 +102,7 @@ void count_scanned(std::int64_t queries, Report& report) {
         report.scanned += taken;
         left -= taken;
     }
+    strategy::answer_again(queries, "out of range", report.trace);
     report.fallbacks.push_back({queries, true,
                                 "the squares (powers) of distances among the nearest leave the range of f64, which "
                                 "the distances themselves do not",

@@ -62,6 +62,13 @@ Words words_of(Cause cause) {
 
 }  // namespace
 
+const char* name(Cause cause) {
+    constexpr std::array names = {"",      "full list", "not tried",  "directions",   "alike",
+                                  "boxes", "ties",      "equal rows", "out of range", "no filter"};
+    static_assert(names.size() == cause_count);
+    return names[static_cast<std::size_t>(cause)];
+}
+
 void Fallbacks::describe(Report& report) const {
     for (int i = 1; i < cause_count; ++i) {
         const auto cause = static_cast<Cause>(i);

@@ -22,6 +22,8 @@ enum class Cause : std::uint8_t {
     no_filter,     // nor the points
 };
 inline constexpr int cause_count = static_cast<int>(Cause::no_filter) + 1;
+// In a word or two, as traces have it: "full list", "ties", ...
+const char* name(Cause cause);
 
 class Fallbacks {
 public:

@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "cpu/filter/tuning.h"
-#include "exact/ceil_div.h"
+#include "cpu/search/strategies.h"
 #include "gpu/search/tuning.h"
 #include "machine/float_state.h"
 #include "plan/planner.h"
@@ -16,15 +15,24 @@ namespace kith {
 
 namespace {
 
-// Of a CPU's panels, or the rows behind them: each point's terms and words of 32 bits.
-double panel_bytes(const Plan& plan, std::int64_t words) {
-    return 4.0 * static_cast<double>(plan.chunk_points) * static_cast<double>(cpu::point_terms + words);
+// A line of a list of attempts, the key ahead of the first.
+std::string attempt_line(const char* key, std::size_t number, std::string_view strategy, std::string_view what) {
+    const std::string line = fmt::format("{:<12} {:>2}  {:<11} {}", number == 1 ? key : "", number, strategy, what);
+    return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
 }
 
-// The words of d coordinates, so many in each, in tiles that matrix registers may serve.
-std::int64_t tile_words(const Plan& plan, std::int64_t d, std::int64_t per_word) {
-    const std::int64_t words = exact::ceil_div(d, per_word);
-    return plan.isa == "amx" ? cpu::in_registers(words) : words;
+std::string what_ran(const TraceEntry& e) {
+    if (e.queries == 0) return fmt::format("declined: {}; {:.3g} ms", e.cause, 1e3 * e.seconds);
+    const std::string left = e.left == 0 ? "" : fmt::format(", {} left ({})", e.left, e.cause);
+    return fmt::format("{} queries, {} certified{}; {:.3g} ms", e.queries, e.certified, left, 1e3 * e.seconds);
+}
+
+double prepared_on_cpu(const Shape& shape, const Plan& plan) {
+    const cpu::Strategy* const strategy = cpu::find_strategy(name(plan.path));
+    if (!strategy || !strategy->facts.bytes) return 0;
+    Shape kept = shape;
+    if (plan.path != Path::projected) kept.n = plan.chunk_points;
+    return strategy->facts.bytes(kept, plan.isa);
 }
 
 }  // namespace
@@ -51,27 +59,19 @@ double prepared_bytes(const Shape& shape, const Plan& plan) {
             filter.tries_tree = false;
             return std::max(tree, prepared_bytes(shape, filter));
         }
+        if (plan.path == Path::tree) return tree;
+        if (plan.device == host_memory) return prepared_on_cpu(shape, plan);
         switch (plan.path) {
-            case Path::tree:
-                return tree;
             case Path::gemm_f16:
             case Path::clustered:
                 return 2 * coordinates;
-            case Path::gemm_bf16:
-                return panel_bytes(plan, tile_words(plan, shape.d, 2));
             case Path::gemm_i8:
-                if (plan.device != host_memory) return 3 * coordinates;
-                // With rows in f32 behind the panels, and a term more of each.
-                return panel_bytes(plan, tile_words(plan, shape.d, 4)) + panel_bytes(plan, shape.d + 1);
-            case Path::gemm_f32:
+                return 3 * coordinates;
             case Path::direct_f32:
-                return plan.device == host_memory ? panel_bytes(plan, shape.d) : 4 * coordinates;
+                return 4 * coordinates;
             case Path::projected:
-                if (plan.device != host_memory)
-                    return gpu::tuning::vector_bytes(plan.path, shape.d) * static_cast<double>(plan.chunk_points);
-                return planner::projected_bytes(shape);
-            case Path::exact:
-            case Path::select:
+                return gpu::tuning::vector_bytes(plan.path, shape.d) * static_cast<double>(plan.chunk_points);
+            default:
                 break;
         }
         return 0;
@@ -102,7 +102,17 @@ std::string explain(const Plan& p) {
     }
     if (p.candidate_capacity) line("candidates", fmt::format("up to {} per query", p.candidate_capacity));
     line("workspace", fmt::format("{:.1f} MiB", static_cast<double>(p.workspace_bytes) / (1 << 20)));
+    for (std::size_t i = 0; i < p.attempts.size(); ++i)
+        text += attempt_line("attempts", i + 1, p.attempts[i].strategy, p.attempts[i].when);
     line("why", p.why);
+    return text;
+}
+
+std::string explain(const Report& report) {
+    const machine::FloatState state;
+    std::string text;
+    for (std::size_t i = 0; i < report.trace.size(); ++i)
+        text += attempt_line("ran", i + 1, report.trace[i].strategy, what_ran(report.trace[i]));
     return text;
 }
 

@@ -9,29 +9,40 @@
 
 namespace kith::planner {
 
-// A measured rate of searches of one path.
-struct Rate {
-    Path path;
-    const char* metric;  // "": any that the path serves
-    double d, k;
-    double pairs;  // a second
-};
-
 struct KnownMachine {
     MeasuredMachine facts{};
-    const char* source = "";  // where the measurements are written down
+    std::string date;    // of the latest measurement
+    std::string source;  // where the measurements are written down
     Machine machine;
     double start_seconds = 0;    // of any search
-    double copied_bytes = 0;     // a second, from host memory to the device and back; 0: nothing is copied
+    double copied_bytes = 0;     // a second, from host memory to the device and back; 0: in the rates
     double prepared_values = 0;  // coordinates a second; 0: in the rates
-    std::vector<Rate> rates;     // by path, d, k
+    std::vector<MeasuredRate> rates;
 };
+// Those of src/plan/machines.
 std::vector<KnownMachine> known_machines();
-// Throws invalid_argument with the list.
+// One of them. Throws invalid_argument with the list.
 KnownMachine known_machine(std::string_view name);
 
-// Pairs a second of such a search there: interpolated between the measured d and k as powers of them, beyond the
-// largest d by its reciprocal. 0 where neither the metric nor the path was measured.
-double known_rate(const KnownMachine& machine, Path path, std::string_view metric, double d, double k);
+// The machine that a text in the format of src/plan/machines/*.json describes. Throws bad_file, which names the origin.
+KnownMachine read_machine(std::string_view text, const std::string& origin);
+
+// That text of a machine.
+std::string written(const KnownMachine& machine);
+
+// What is asked of the rates.
+struct Asked {
+    std::string device;  // as of a rate
+    Path path = Path::exact;
+    std::string_view metric;
+    double n = 0, q = 0, d = 0, k = 0;
+    bool prepared = false;  // the points are
+    double faster = 1;      // than the machine of the rates: threads over threads
+};
+// Seconds of such a search by the machine's rates: interpolated between the measured d and k as powers of them, beyond
+// the largest d in its proportion. 0 where neither the metric nor the path was measured.
+double known_seconds(const KnownMachine& machine, const Asked& asked);
+// The largest k that the path was measured with at the nearest d or beyond; 0: not measured.
+double most_measured_k(const KnownMachine& machine, const Asked& asked);
 
 }  // namespace kith::planner

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "cpu/filter/tuning.h"
+#include "cpu/search/strategies.h"
 #include "exact/box_trial.h"
 #include "exact/ceil_div.h"
 #include "exact/refuse.h"
@@ -15,6 +16,7 @@
 #include "gpu/search/tuning.h"
 #include "kith/error.h"
 #include "papers/plan.h"
+#include "plan/attempts.h"
 #include "plan/by_selector.h"
 #include "plan/gpu_tiles.h"
 
@@ -43,27 +45,23 @@ constexpr bool looks_at_less(Path path) {
     return path == Path::projected || path == Path::gemm_i8 || path == Path::clustered;
 }
 
-// Why this machine, or the instruction set that was forced, cannot run the path on such a device; "" if it can.
-std::string not_here(const PathFacts& path, const Request& r, bool gpu, const Machine& m) {
+// Why the machine's GPUs, or the instruction set that was forced, cannot run the path; "" if they can.
+std::string not_here(const PathFacts& path, const Request& r, const Machine& m) {
     if (looks_at_less(path.path) && r.all_points) return "serves a number of neighbours, not a radius";
-    if (gpu) {
-        const bool any = std::ranges::any_of(m.devices, [](const auto& device) { return device.capability == 90; });
-        return path.path != Path::gemm_i8 || (any && r.isa != "sm_80") ? "" : "needs isa sm_90a on a GPU";
-    }
-    if (path.path != Path::gemm_bf16 && path.path != Path::gemm_i8) return "";
-    if (path.path == Path::gemm_bf16 && !m.bf16) return "needs a processor with AVX512_BF16";
-    if (path.path == Path::gemm_i8 && !m.vnni) return "needs a processor with AVX512_VNNI";
-    return r.isa.empty() || r.isa == "avx512" || r.isa == "amx" ? "" : "needs isa avx512";
+    const bool any = std::ranges::any_of(m.devices, [](const auto& device) { return device.capability == 90; });
+    return path.path != Path::gemm_i8 || (any && r.isa != "sm_80") ? "" : "needs isa sm_90a on a GPU";
 }
 
 // Why the path cannot serve the request on that kind of device of this machine.
 std::string obstacle(const PathFacts& path, const Request& r, bool gpu, const Machine& m) {
+    if (!gpu && path.on_cpu)
+        return obstacle_on_cpu(path, r.metric, r.shape.type, {r.isa, m.bf16, m.vnni}, r.all_points);
     const std::string reason = why_not(path, r.metric, r.shape.type, gpu);
     if (path.path == Path::tree && gpu && reason.empty() && r.all_points)
         return "is not forced on a GPU for a radius, which takes a tree where one pays";
     if (path.path == Path::tree && gpu && reason.empty() && std::min(r.shape.k, r.shape.n) > gpu::tuning::most_tree_k)
         return fmt::format("serves up to {} neighbours on a GPU", gpu::tuning::most_tree_k);
-    return reason.empty() ? not_here(path, r, gpu, m) : reason;
+    return reason.empty() && gpu ? not_here(path, r, m) : reason;
 }
 
 // Names of the paths that serve this request, for messages.
@@ -186,11 +184,16 @@ struct Choice {
     std::string because;
 };
 
+// The strategy of the CPU that Options::path puts ahead of the planner's choice; "": none.
+std::string first_of(const Request& r, bool gpu) {
+    return !gpu && !r.path.empty() && is_only_first(r.path) ? r.path : "";
+}
+
 // `device`: the GPU, or null.
 Choice choose_path(const Request& r, const Machine::Device* device, const Machine& m) {
     const bool gpu = device != nullptr;
     const bool wide = gpu && r.shape.d > most_dimensions(r.metric);
-    if (!r.path.empty()) {
+    if (!r.path.empty() && first_of(r, gpu).empty()) {
         for (const PathFacts& path : paths()) {
             if (r.path != name(path.path)) continue;
             const std::string reason = obstacle(path, r, gpu, m);
@@ -321,12 +324,11 @@ double cpu_budget(const Request& r, const Machine& m, double least) {
 }
 
 double tree_bytes(const Shape& s) {
-    return static_cast<double>(s.n) * (16.0 * static_cast<double>(s.d) + 40.0);
+    return cpu::strategies::tree.facts.bytes(s, "");
 }
 
 double projected_bytes(const Shape& s) {
-    constexpr double sample = 1 << 26;
-    return 4.0 * static_cast<double>(s.n) * static_cast<double>(s.d + cpu::max_directions + 5) + sample;
+    return cpu::strategies::projected.facts.bytes(s, "");
 }
 
 std::span<const PathFacts> paths() {
@@ -352,8 +354,9 @@ std::span<const PathFacts> paths() {
 std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementType type, bool gpu) {
     if (gpu ? !path.on_gpu : !path.on_cpu) return gpu ? "does not run on a GPU" : "runs on a GPU only";
     if (path.path == Path::exact) return "";
+    if (!gpu) return obstacle_on_cpu(path, metric, type, {}, false);
     if (metric.user) {
-        if (path.path != Path::direct_f32 || !gpu) return "needs a built-in metric";
+        if (path.path != Path::direct_f32) return "needs a built-in metric";
         if (!metric.unbounded.empty()) return metric.unbounded;
         return type == ElementType::f64 ? "needs elements that f32 holds exactly" : "";
     }
@@ -392,7 +395,8 @@ Plan make(const Request& r, const Machine& machine) {
     }
     const Choice choice = choose_path(r, device, machine);
     p.path = choice.path;
-    p.forced = !r.path.empty();
+    p.first = first_of(r, device != nullptr);
+    p.forced = !r.path.empty() && p.first.empty();
     p.tries_tree = tries_tree(r, device, machine, p);
     if (device && p.path == Path::tree) gpu_tree_tiles(r, *device, behind_tree(r, *device, machine), p);
     else if (device) gpu_tiles(r, *device, p);
@@ -400,7 +404,9 @@ Plan make(const Request& r, const Machine& machine) {
     // Of the path that the plan has now: tiles may ask for another one than was chosen.
     why += why_path(p, choice);
     if (p.tries_tree) why += "path tree instead: where a sample of the points says that boxes leave out most of them. ";
+    if (!p.first.empty()) why += fmt::format("strategy {}: asked for, ahead of the others. ", p.first);
     p.why = why + p.why;
+    if (!device) add_attempts(r, machine, p);
     return p;
 }
 

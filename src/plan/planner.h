@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kith/plan.h"
@@ -124,6 +125,8 @@ struct PathFacts {
     const char* what;
 };
 std::span<const PathFacts> paths();
+// Whether a strategy of the CPU has that name, and no path has.
+bool is_only_first(std::string_view name);
 // "" when `path` serves the metric and type on that kind of device, else the reason why not.
 std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementType type, bool gpu);
 

@@ -24,7 +24,7 @@ class Front(Cli):
     def test_version_and_help(self):
         self.assertRegex(kith("--version").stdout, r"^kith \d+\.\d+\.\d+\n$")
         overview = kith("--help").stdout
-        for command in ("search", "graph", "select", "distances", "estimate", "match", "verify", "convert", "plan", "info", "demo", "completion"):
+        for command in ("search", "graph", "select", "distances", "estimate", "match", "verify", "convert", "plan", "calibrate", "info", "demo", "completion"):
             self.assertIn(command, overview)
             self.assertIn("--help", kith(command, "--help").stdout)
 
@@ -217,6 +217,20 @@ class Search(Cli):
         text = kith("search", *self.inputs("-k", 4, "--explain")).stdout
         self.assertIn("path", text)
         self.assertIn("workspace", text)
+        text = kith("search", *self.inputs("-k", 4, "--explain", "--device", "cpu")).stdout
+        self.assertRegex(text, r"attempts      1  \S+")
+        self.assertRegex(text, r"ran           1  \S+ +20 queries, 20 certified; ")
+
+    def test_plan_and_trace(self):
+        answer = json.loads(kith("search", *self.inputs("-k", 4, "--json", "--path", "noop", "--device", "cpu")).stdout)
+        planned = [each["strategy"] for each in answer["plan"]["attempts"]]
+        ran = answer["report"]["trace"]
+        self.assertEqual((planned[0], planned[-1], ran[0]["strategy"]), ("noop", "exact", "noop"))
+        self.assertEqual((ran[0]["queries"], ran[0]["certified"], ran[0]["left"]), (20, 0, 20))
+        self.assertEqual(sum(entry["certified"] for entry in ran), 20)
+        for entry in ran:
+            self.assertIn(entry["strategy"], planned)
+        self.assertIn("noop", kith("info").stdout)
 
     def test_row_range(self):
         part = json.loads(

@@ -184,7 +184,10 @@ static void test_select(void) {
     options.selector = NULL;
     options.order = "sideways";
     CHECK(kith_select(&m, 1, &options, &out, NULL) == KITH_INVALID_ARGUMENT && names("order: 'sideways'"));
-    /* Structs as they were before the last field was added. */
+    /* Structs as they were before the last fields were added. */
+    report.struct_size = offsetof(kith_report, trace);
+    report.trace[0].queries = -1;
+    CHECK(kith_select(&m, 1, NULL, &out, &report) == KITH_OK && report.trace[0].queries == -1);
     options.struct_size = offsetof(kith_options, order);
     report.struct_size = offsetof(kith_report, device_seconds);
     report.device_seconds = -1;

@@ -105,6 +105,7 @@ void search_late() {
     try {
         if (ids_of_all() != *early_ids) _exit(1);
         kith::plan_on("zen5", {1000, 10, 4, 3, kith::ElementType::f32, false}, {});
+        kith::calibration();
         kith::build_info();
     } catch (...) {
         _exit(2);
@@ -117,6 +118,7 @@ TEST(FirstCalls, ADestructorSearchesAtExit) {
                   late_points = new Points(numbers(2000, 8));
                   early_ids = new std::vector<std::int64_t>(ids_of_all());
                   kith::plan_on("zen5", {1000, 10, 4, 3, kith::ElementType::f32, false}, {});
+                  kith::calibration();
                   return 7;
               }));
 }

@@ -3,20 +3,15 @@
 #include "cpu/search/filter_search.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <bit>
-#include <iterator>
-#include <numeric>
 
 #include "cpu/filter/panels.h"
 #include "cpu/filter/query_tiles.h"
 #include "cpu/metric/kernels.h"
 #include "cpu/search/coarse_filter.h"
 #include "cpu/search/row_filter.h"
-#include "cpu/search/scan.h"
 #include "cpu/search/shortlist.h"
-#include "cpu/search/tree_search.h"
 #include "exact/watched.h"
 
 namespace kith::cpu {
@@ -134,35 +129,16 @@ constexpr std::int64_t least_guessed = 1024;
 // Packing points takes as long as reading all rows behind a projection does for some hundred queries, and as scanning
 // does for some thirty: it is spared until so many readings have been spent instead, of which a scan takes a few.
 constexpr std::int64_t most_spared = 64, readings_of_scan = 4;
-// So many queries with too many ties are worth counting equal rows, which costs about what scanning ten does (400,000
-// x 64); so many queries are worth asking a sample before.
-constexpr std::size_t worth_counting = 4;
-constexpr std::int64_t worth_sampling = 256;
-
-using Numbers = std::vector<std::int64_t>;  // of queries, ascending
-
-// `rest` takes the place of `some` among `all`.
-void replace(Numbers& all, const Numbers& some, const Numbers& rest) {
-    std::erase_if(all, [&](std::int64_t q) { return std::binary_search(some.begin(), some.end(), q); });
-    all.insert(all.end(), rest.begin(), rest.end());
-    std::sort(all.begin(), all.end());
-}
-
-// What has happened to each query of a search; any thread.
-using Causes = std::vector<std::atomic<exact::Cause>>;
-
-void raise(std::atomic<exact::Cause>& to, exact::Cause cause) {
-    exact::Cause known = to;
-    while (known < cause && !to.compare_exchange_weak(known, cause)) {
-    }
-}
+using strategy::Causes, strategy::Numbers, strategy::Queries, strategy::raise;
 
 // Answers queries `numbers`, and returns those without an answer. `make_filter(shortlist, count)` prepares a block's
 // queries, evaluates groups for them and follows thresholds.
 template <class MakeFilter>
-Numbers search_blocks(const Search& s, const Numbers& numbers, const TaskSchedule& c, int threads,
-                      ProgressMeter& progress, const Results& results, Report& report, Causes& causes,
+Numbers search_blocks(NearestCall& call, const Search& s, const Numbers& numbers, const TaskSchedule& c, int threads,
                       const MakeFilter& make_filter) {
+    ProgressMeter& progress = call.progress;
+    const Results& results = call.results;
+    Causes& causes = call.chain.causes();
     const std::int64_t n = s.points.rows.rows, q = static_cast<std::int64_t>(numbers.size());
     std::vector<std::vector<TopK>> partial(static_cast<std::size_t>(c.ranges > 1 ? c.blocks * c.ranges : 0));
     std::vector<std::atomic<bool>> unanswered(static_cast<std::size_t>(q));
@@ -233,47 +209,42 @@ Numbers search_blocks(const Search& s, const Numbers& numbers, const TaskSchedul
         for (std::int64_t r = 1; r < c.ranges; ++r) best_of(0).merge(best_of(r));
         results.put(number, best_of(0));
     }
-    for (const double count : distance_keys) report.candidates += count;
+    for (const double count : distance_keys) call.report.candidates += count;
     return left;
+}
+
+// What a search of so many ranges of the points gives up.
+void limit_candidates(Search& s, std::int64_t ranges) {
+    const auto n = static_cast<double>(s.points.rows.rows), parts = static_cast<double>(ranges);
+    s.max_candidates = std::max(n / max_share / parts, static_cast<double>(8 * s.k + few_candidates));
+    if (!s.read_all) s.max_rows_read = std::max(most_read_share * n / parts, few_rows_read);
+}
+
+int threads_for(const NearestCall& call, std::int64_t q) {
+    return cost(call.points.rows.rows, q, call.points.rows.cols) < least_to_share ? 1 : call.threads;
 }
 
 // Runs the filter of that rounding on queries `numbers`, of which `left` are without an answer; false where the points
 // have none.
-bool filter_with(Rounding rounding, const Search& search, const Numbers& numbers, const Plan& plan,
-                 ProgressMeter& progress, const Results& results, Report& report, Causes& causes, Numbers& left) {
-    const std::int64_t n = search.points.rows.rows, q = static_cast<std::int64_t>(numbers.size());
-    const int threads = cost(n, q, search.points.rows.cols) < least_to_share ? 1 : std::max(plan.threads, 1);
-    Search s = search;
-    const auto limit_candidates = [&s, n](std::int64_t ranges) {
-        s.max_candidates = std::max(static_cast<double>(n) / max_share / static_cast<double>(ranges),
-                                    static_cast<double>(8 * s.k + few_candidates));
-        if (!s.read_all)
-            s.max_rows_read =
-                std::max(most_read_share * static_cast<double>(n) / static_cast<double>(ranges), few_rows_read);
-    };
-    if (q <= max_row_queries && !is_coarse(rounding) && !s.points.packed(s.isa, rounding) &&
-        row_filter_serves(s.points, s.queries)) {
-        const TaskSchedule c = make_schedule(n, q, 0, max_row_queries, s.k, threads);
-        limit_candidates(c.ranges);
-        left = search_blocks(s, numbers, c, threads, progress, results, report, causes,
-                             [&](Shortlist& list, std::int64_t count) { return RowFilter(s, list, count); });
-        return true;
-    }
-    const Filter* filter = s.points.filter(s.isa, threads, rounding, progress, plan.forced);
+bool filter_with(NearestCall& call, Rounding rounding, const Numbers& numbers, Numbers& left) {
+    const std::int64_t n = call.points.rows.rows, q = std::ssize(numbers);
+    const int threads = threads_for(call, q);
+    const Filter* filter = call.points.filter(call.isa, threads, rounding, call.progress, call.plan.forced);
     if (!filter) return false;
-    const Tiles& tiles = filter->tiles(tile_kernels(s.isa));
+    const Tiles& tiles = filter->tiles(tile_kernels(call.isa));
     const std::int64_t width = tiles.queries;
     std::int64_t block =
         std::clamp<std::int64_t>(block_bytes / (4 * filter->words()) / width, 1, max_block_tiles) * width;
     if (is_coarse(rounding)) block = coarse_query_block / width * width;
-    if (plan.query_tile > 0) block = std::min(block, plan.query_tile);
+    if (call.query_tile > 0) block = std::min(block, call.query_tile);
     const bool near = 4 * filter->words() * n <= near_bytes;
+    Search s = call.search;
     const TaskSchedule c = make_schedule(n, q, near ? tiles.worthwhile() : 0, block, s.k, threads);
-    limit_candidates(c.ranges);
+    limit_candidates(s, c.ranges);
     // Each range has first points of its own, too few of them.
     if (c.ranges > 1) s.guesses = nullptr;
     const auto search_with = [&]<class BlockFilter>(std::type_identity<BlockFilter>) {
-        left = search_blocks(s, numbers, c, threads, progress, results, report, causes,
+        left = search_blocks(call, s, numbers, c, threads,
                              [&](Shortlist& list, std::int64_t count) { return BlockFilter(s, *filter, list, count); });
     };
     if (is_coarse(rounding)) search_with(std::type_identity<CoarseFilter>{});
@@ -281,154 +252,121 @@ bool filter_with(Rounding rounding, const Search& search, const Numbers& numbers
     return true;
 }
 
-// Those of `queries` for that reason.
-Numbers with_cause(exact::Cause cause, const Numbers& queries, const Causes& causes) {
-    Numbers out;
-    for (const std::int64_t query : queries)
-        if (causes[static_cast<std::size_t>(query)] == cause) out.push_back(query);
-    return out;
+// The same; none of no queries, or of a call that is cancelled.
+bool filter_some(NearestCall& call, Rounding rounding, const Numbers& numbers, Numbers& left) {
+    if (numbers.empty() || call.progress.cancelled() || !filter_with(call, rounding, numbers, left)) return false;
+    // It has counted the pairs of queries that it leaves.
+    call.progress.add(-static_cast<double>(call.points.rows.rows) * static_cast<double>(left.size()));
+    return true;
 }
 
-// `scanned`, in order, are queries that were; the others were retried where there was a cause.
-void count_causes(const Causes& causes, const Numbers& scanned, Report& report) {
-    // Those that were not tried are so for the sake of those that were given up.
-    std::array<std::int64_t, exact::cause_count> given_up{};
-    for (const std::atomic<exact::Cause>& cause : causes)
-        if (cause > exact::Cause::not_tried) ++given_up[static_cast<std::size_t>(cause.load())];
-    const auto most = static_cast<exact::Cause>(std::max_element(given_up.begin(), given_up.end()) - given_up.begin());
-    exact::Fallbacks fallbacks;
-    auto next = scanned.begin();
-    for (std::size_t query = 0; query < causes.size(); ++query) {
-        const bool is_scanned = next != scanned.end() && *next == static_cast<std::int64_t>(query);
-        if (is_scanned) ++next;
-        const exact::Cause known = causes[query];
-        const exact::Cause cause = known == exact::Cause::not_tried ? most : known;
-        ++(is_scanned ? report.scanned : cause != exact::Cause::none ? report.retried : report.certified);
-        fallbacks.add(cause, is_scanned);
-    }
-    fallbacks.describe(report);
+// The same, with thresholds that are guessed where the queries are many.
+bool filter_guessing(NearestCall& call, Rounding rounding, const Numbers& numbers, Numbers& left) {
+    Guesses guesses(call.queries.rows);
+    if (std::ssize(numbers) >= least_guessed) call.search.guesses = &guesses;
+    const bool filtered = filter_some(call, rounding, numbers, left);
+    call.search.guesses = nullptr;
+    if (!filtered) return false;
+    const Numbers wrong = guesses.wrong(left);
+    Numbers still;
+    if (filter_some(call, rounding, wrong, still)) strategy::replace(left, wrong, still);
+    return true;
+}
+
+// Whether packing the points for so few queries, which a filter has left, takes longer than answering them without,
+// each in that many readings of the rows. Logarithms are as long as many.
+bool spared(const NearestCall& call, Rounding rounding, std::int64_t queries, std::int64_t readings) {
+    const metric::Traits& traits = metric_kernels(call.points.metric.id, call.isa).traits;
+    return call.filtered() && metric::product_form(traits) != metric::Gemm::cross_entropy &&
+           !call.points.packed(call.isa, rounding) && call.spared_before + queries * readings <= most_spared;
+}
+
+constexpr const char* few_to_pack = "packing the points takes longer than scanning for so few queries";
+constexpr const char* not_covered = "its bound does not cover the points";
+
+// Queries that have read too many rows of coarse panels read on, where packing all coordinates for them takes longer.
+const char* read_on(NearestCall& call, const Numbers& numbers, Numbers& left) {
+    const Rounding product = product_rounding(call.isa, call.points.rows.cols);
+    if (!call.coarse_pays) return "the panels leave too many rows of most queries";
+    if (rows_serve(call, product) || !spared(call, product, call.chain.count(), 1))
+        return "all coordinates serve the queries better";
+    call.search.read_all = true;
+    const bool ran = filter_some(call, call.rounding, numbers, left);
+    call.points.spared() += std::ssize(numbers);
+    call.search.read_all = false;
+    return ran ? nullptr : not_covered;
+}
+
+// Those of a search, which may be all.
+const Numbers& numbers_of(NearestCall& call, const Queries& queries) {
+    return queries.numbers ? *queries.numbers : call.chain.left();
 }
 
 }  // namespace
 
-bool filter_search(const Points& points, const MatrixView& queries, bool graph, Isa isa, const Plan& plan,
-                   ProgressMeter& progress, const Results& results, Report& report) {
-    const std::int64_t n = points.rows.rows;
-    const int threads = std::max(plan.threads, 1);
-    Search s{points, queries, std::min(results.k(), n), graph, isa, points.known_repeats()};
-    if (queries.rows >= worth_sampling) s.repeats = points.likely_repeats(threads, progress);
-    Numbers left(static_cast<std::size_t>(queries.rows));
-    std::iota(left.begin(), left.end(), std::int64_t{0});
-    Causes causes(left.size());
-    const Rounding own = points.rounding(plan.path, queries, isa);
-    Rounding used = own;
-    bool any = false;
-    // Queries `numbers` of those that the filter answers are answered; false where the points have no such filter.
-    const auto filter_some = [&](Rounding rounding, const Numbers& numbers, Numbers& after) {
-        if (numbers.empty() || progress.cancelled() ||
-            !filter_with(rounding, s, numbers, plan, progress, results, report, causes, after))
-            return false;
-        // It has counted the pairs of queries that it leaves.
-        progress.add(-static_cast<double>(n) * static_cast<double>(after.size()));
-        return true;
-    };
-    const metric::Traits& traits = metric_kernels(points.metric.id, isa).traits;
-    const metric::Gemm form = metric::product_form(traits);
-    const std::int64_t spared_before = points.spared();
-    // Whether packing the points for so few queries, which a filter has left, takes longer than answering them without,
-    // each in that many readings of the rows. Logarithms are as long as many.
-    const auto spared = [&](Rounding rounding, std::int64_t readings) {
-        const bool by_rows = left.size() <= max_row_queries && row_filter_serves(points, queries);
-        return any && form != metric::Gemm::cross_entropy && !points.packed(isa, rounding) && !by_rows &&
-               spared_before + std::ssize(left) * readings <= most_spared;
-    };
-    // Filters what is left; false where the points have no such filter, or it is spared.
-    const auto filter = [&](Rounding rounding) {
-        if (spared(rounding, readings_of_scan)) return false;
-        Numbers after;
-        Guesses guesses(queries.rows);
-        if (std::ssize(left) >= least_guessed) s.guesses = &guesses;
-        const bool filtered = filter_some(rounding, left, after);
-        s.guesses = nullptr;
-        if (!filtered) return false;
-        const Numbers wrong = guesses.wrong(after);
-        Numbers still;
-        if (filter_some(rounding, wrong, still)) replace(after, wrong, still);
-        left = std::move(after);
-        used = rounding;
-        return any = true;
-    };
-    // Filters with coarse panels, of many queries a few first; false where these do not answer most of those that they
-    // have been tried with, now or before.
-    const auto coarse = [&] {
-        Numbers first = left, rest;
-        if (left.size() >= least_piloted) {
-            const std::size_t step = left.size() / pilots;
-            first.clear();
-            for (std::size_t i = 0; i < left.size(); ++i) (i % step == 0 ? first : rest).push_back(left[i]);
-        }
-        Numbers after;
-        for (const Numbers* some : {&first, &rest}) {
-            if (some->empty()) continue;
-            left = *some;
-            if (plan.forced || points.record(isa, own).pays()) {
-                filter(own);
-                points.record(isa, own).note(std::ssize(*some), std::ssize(left));
-            }
-            after.insert(after.end(), left.begin(), left.end());
-        }
-        std::sort(after.begin(), after.end());
-        left = std::move(after);
-        return plan.forced || points.record(isa, own).pays();
-    };
-    const bool products = form != metric::Gemm::none;
-    const bool both = products && traits.direct != metric::Direct::none;
-    if (!is_coarse(own)) {
-        filter(own);
-    } else {
-        const Rounding product = product_rounding(isa, points.rows.cols);
-        if (!coarse()) {
-            report.path = name(product == Rounding::bf16 ? Path::gemm_bf16 : Path::gemm_f32);
-        } else if (spared(product, 1)) {
-            const Numbers readers = with_cause(exact::Cause::directions, left, causes);
-            Numbers after;
-            s.read_all = true;
-            if (filter_some(own, readers, after)) replace(left, readers, after);
-            points.spared() += std::ssize(readers);
-            s.read_all = false;
-        }
-        filter(product);
+bool rows_serve(const NearestCall& call, Rounding rounding) {
+    return call.chain.count() <= max_row_queries && !is_coarse(rounding) && !call.points.packed(call.isa, rounding) &&
+           row_filter_serves(call.points, call.queries);
+}
+
+const char* nearest_by_panels(NearestCall& call, const Strategy& strategy, Rounding rounding, const Queries& queries,
+                              Numbers& left) {
+    if (spared(call, rounding, queries.count, readings_of_scan)) return few_to_pack;
+    if (!filter_guessing(call, rounding, numbers_of(call, queries), left)) return not_covered;
+    call.ran(strategy, rounding);
+    return nullptr;
+}
+
+const char* nearest_by_coarse_panels(NearestCall& call, const Strategy& strategy, Path path, const Queries& queries,
+                                     Numbers& left) {
+    const Points& points = call.points;
+    if (call.when == When::unlimited) return read_on(call, *queries.numbers, left);
+    if (call.when == When::without_repeats) return nearest_by_panels(call, strategy, call.rounding, queries, left);
+    const Rounding own = points.rounding(path, call.queries, call.isa);
+    const bool forced = call.plan.forced;
+    const MatrixView* const tried = call.only && !call.graph ? &call.queries : nullptr;
+    if (!points.filter(call.isa, call.threads, own, call.progress, forced, tried))
+        return "a sample of the points says that it does not pay";
+    call.coarse = &strategy;
+    exact::ProjectionRecord& record = points.record(call.isa, own);
+    if (!forced && !record.pays()) return "queries have been unlike the points too often";
+    const Numbers& all = numbers_of(call, queries);
+    Numbers some = all, rest;
+    if (all.size() >= least_piloted) {
+        const std::size_t step = all.size() / pilots;
+        some.clear();
+        for (std::size_t i = 0; i < all.size(); ++i) (i % step == 0 ? some : rest).push_back(all[i]);
     }
-    // Counts equal rows where ties say that there may be some; whether there are, to be left out from now on.
-    Numbers ties;
-    const auto finds_repeats = [&] {
-        if (s.repeats || ties.size() >= worth_counting || progress.cancelled()) return false;
-        ties = with_cause(exact::Cause::ties, left, causes);
-        if (ties.size() >= worth_counting) s.repeats = points.repeats(threads, progress);
-        return s.repeats != nullptr;
-    };
-    if (finds_repeats()) filter(used);
-    // What only the error of narrower numbers hides, then what that of products does.
-    if (products && (used == Rounding::bf16 ? any : own == Rounding::direct && !any)) filter(Rounding::f32);
-    const bool found = finds_repeats();
-    const bool direct = both && used != Rounding::direct && filter(Rounding::direct);
-    if (found && !direct) filter(used);
-    if (progress.cancelled()) return true;
-    if (s.repeats) {
-        for (const std::int64_t query : ties)
-            if (!std::binary_search(left.begin(), left.end(), query))
-                raise(causes[static_cast<std::size_t>(query)], exact::Cause::equal_rows);
+    for (const Numbers* const part : {&some, &rest}) {
+        if (part->empty()) continue;
+        Numbers after = *part;
+        if (forced || record.pays()) {
+            if (filter_guessing(call, own, *part, after)) call.ran(strategy, own);
+            record.note(std::ssize(*part), std::ssize(after));
+        } else {
+            call.chain.spare(std::ssize(*part));
+        }
+        left.insert(left.end(), after.begin(), after.end());
     }
-    if (!any) return false;
-    points.spared() += std::ssize(left) * readings_of_scan;
-    if (points.known_tree()) {
-        search_tree(points, queries, left, graph, isa, threads, progress, results, report);
-        left.clear();
-    }
-    scan(points, queries, left.data(), static_cast<std::int64_t>(left.size()), graph, isa, threads, progress, results);
-    report.candidates += static_cast<double>(n) * static_cast<double>(left.size());
-    count_causes(causes, left, report);
-    return true;
+    std::sort(left.begin(), left.end());
+    call.coarse_pays = forced || record.pays();
+    return nullptr;
+}
+
+const char* nearest_by_rows(NearestCall& call, const Queries& queries, Numbers& left) {
+    if (!row_filter_serves(call.points, call.queries))
+        return "serves rows of f32, by squares, sums, maxima and products";
+    const Numbers& numbers = numbers_of(call, queries);
+    const std::int64_t q = std::ssize(numbers);
+    const int threads = threads_for(call, q);
+    Search s = call.search;
+    const TaskSchedule c = make_schedule(call.points.rows.rows, q, 0, max_row_queries, s.k, threads);
+    limit_candidates(s, c.ranges);
+    left = search_blocks(call, s, numbers, c, threads,
+                         [&](Shortlist& list, std::int64_t count) { return RowFilter(s, list, count); });
+    call.progress.add(-static_cast<double>(call.points.rows.rows) * static_cast<double>(left.size()));
+    call.by_rows = true;
+    return nullptr;
 }
 
 }  // namespace kith::cpu

@@ -19,10 +19,9 @@ constexpr std::int64_t block_bytes = 384 << 10, scan_bytes = 256 << 10;
 constexpr std::int64_t max_block_tiles = 16, max_scan_queries = 64, max_scan_points = 512;
 // Work in multiply-adds between two looks at the progress.
 constexpr std::int64_t work_per_report = 1 << 26;
-// Queries of a block that a tree answers. One with more keys in vain than n over tree_share (or these few) is left to a
-// filter, which is as fast.
+// Queries of a block that a tree answers. None with so few keys in vain is left to a filter.
 constexpr std::int64_t tree_block = 256;
-constexpr double tree_share = 10, few_tree_keys = 2048;
+constexpr double few_tree_keys = 2048;
 
 RadiusSchedule make_schedule(std::int64_t q, std::int64_t width, std::int64_t most, std::int64_t tiles, int threads) {
     const std::int64_t tasks = threads > 1 ? 2 * threads : 1;
@@ -164,66 +163,19 @@ private:
 
 }  // namespace
 
-RadiusLevels::RadiusLevels(const Points& points, const Plan& plan, std::int64_t grain, ProgressMeter& progress)
-    : points_(points),
-      plan_(plan),
-      grain_(grain),
-      progress_(progress),
-      isa_(isa_named(plan.isa)),
-      threads_(std::max(plan.threads, 1)) {
-    if (plan.path == Path::exact) {
-        stage_ = Stage::end;
-        any_filter_ = true;  // none was asked for
-        return;
-    }
-    traits_ = metric_kernels(points.metric.id, isa_).traits;
-    const bool direct = traits_.direct != metric::Direct::none;
-    own_ = plan.path == Path::tree && direct ? Rounding::direct : rounding_of(plan.path);
-    products_ = metric::product_form(traits_) != metric::Gemm::none;
+std::unique_ptr<RadiusLevel> filter_level(const RadiusCall& call, Rounding rounding) {
+    const Filter* const filter = call.points.filter(call.isa, call.threads, rounding, call.progress);
+    if (!filter) return nullptr;
+    return std::make_unique<FilterLevel>(*filter, call.points, call.isa, call.query_tile, call.grain);
 }
 
-RadiusLevel* RadiusLevels::at(std::size_t i) {
-    while (i >= levels_.size() && stage_ != Stage::end) add_stage();
-    return i < levels_.size() ? levels_[i].get() : nullptr;
+std::unique_ptr<RadiusLevel> tree_level(const RadiusCall& call, const Tree* tree, double share) {
+    if (!tree) return nullptr;
+    return std::make_unique<TreeLevel>(*tree, call.points, call.isa, share, call.grain);
 }
 
-void RadiusLevels::add_filter(Rounding rounding) {
-    const Filter* const filter = points_.filter(isa_, threads_, rounding, progress_);
-    if (!filter) return;
-    any_filter_ = true;
-    levels_.push_back(std::make_unique<FilterLevel>(*filter, points_, isa_, plan_.query_tile, grain_));
-}
-
-void RadiusLevels::add_stage() {
-    switch (stage_) {
-        case Stage::tree:
-            stage_ = Stage::filter;
-            if (plan_.path == Path::tree)
-                levels_.push_back(std::make_unique<TreeLevel>(*points_.tree(isa_, threads_, progress_), points_, isa_,
-                                                              tree_share, grain_));
-            return;
-        case Stage::filter:
-            stage_ = Stage::finer;
-            add_filter(own_);
-            if (products_ && own_ == Rounding::direct && !any_filter_) add_filter(Rounding::f32);
-            return;
-        case Stage::finer:
-            stage_ = Stage::end;
-            if (any_filter_ && products_ && own_ == Rounding::bf16) add_filter(Rounding::f32);
-            if (any_filter_ && products_ && own_ != Rounding::direct && traits_.direct != metric::Direct::none)
-                add_filter(Rounding::direct);
-            return;
-        case Stage::end:
-            return;
-    }
-}
-
-RadiusLevel& RadiusLevels::last() {
-    if (last_) return *last_;
-    if (plan_.path != Path::exact) tree_ = points_.known_tree();
-    if (tree_) last_ = std::make_unique<TreeLevel>(*tree_, points_, isa_, 1.0, grain_);
-    else last_ = std::make_unique<ScanLevel>(points_, grain_);
-    return *last_;
+std::unique_ptr<RadiusLevel> scan_level(const RadiusCall& call) {
+    return std::make_unique<ScanLevel>(call.points, call.grain);
 }
 
 }  // namespace kith::cpu

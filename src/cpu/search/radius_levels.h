@@ -1,14 +1,13 @@
-// The levels of a search by radius: each is one way of answering queries, and leaves to the next what it serves badly.
+// The levels of a search by radius: what a strategy is to it, over all waves of queries.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <vector>
 
 #include "cpu/search/radius_block.h"
+#include "cpu/search/strategies.h"
 #include "exact/progress.h"
-#include "kith/plan.h"
 
 namespace kith::cpu {
 
@@ -17,7 +16,8 @@ struct RadiusSchedule {
     std::int64_t tiles, ranges;  // of the points; ranges of tiles, for few blocks
 };
 
-// One way of answering queries, over all waves.
+// One way of answering queries, over all waves. A level asks whether to go on after it has listed `grain` neighbours,
+// at the latest.
 class RadiusLevel {
 public:
     explicit RadiusLevel(std::int64_t grain) : grain_(grain) {}
@@ -35,40 +35,21 @@ protected:
     std::int64_t grain_;
 };
 
-// In the order in which queries pass them: a tree, filters from coarse to fine, at last what answers every query. Each
-// is made when those before have left a query.
-class RadiusLevels {
-public:
-    // A level asks whether to go on after it has listed `grain` neighbours, at the latest.
-    RadiusLevels(const Points& points, const Plan& plan, std::int64_t grain, ProgressMeter& progress);
-
-    // Null beyond the last. Throws where the call is cancelled.
-    RadiusLevel* at(std::size_t i);
-    // That which comes after them.
-    RadiusLevel& last();
-    // Whether the last is a scan of all points, not their tree; why queries come to it for which no level had a reason.
-    bool scans() const { return tree_ == nullptr; }
-    exact::Cause no_reason() const { return any_filter_ ? exact::Cause::none : exact::Cause::no_filter; }
-    bool begin_with_a_tree() const { return plan_.path == Path::tree; }
-
-private:
-    enum class Stage { tree, filter, finer, end };
-    void add_stage();
-    void add_filter(Rounding rounding);
-
-    const Points& points_;
-    const Plan& plan_;
-    std::int64_t grain_;
-    ProgressMeter& progress_;
-    Isa isa_;
-    int threads_;
-    metric::Traits traits_;
-    Rounding own_ = Rounding::f32;
-    bool products_ = false, any_filter_ = false;
-    Stage stage_ = Stage::tree;
-    const Tree* tree_ = nullptr;
-    std::vector<std::unique_ptr<RadiusLevel>> levels_;
-    std::unique_ptr<RadiusLevel> last_;
+// What a strategy makes its level of.
+struct RadiusCall {
+    const Points& points;
+    Isa isa;
+    int threads;
+    std::int64_t query_tile, grain;
+    ProgressMeter& progress;
+    When when = When::first;  // of the step
 };
+
+// Panels of that rounding against packed queries; null where points have none. Throws where the call is cancelled.
+std::unique_ptr<RadiusLevel> filter_level(const RadiusCall& call, Rounding rounding);
+// Leaves of a tree, which gives up queries with more keys in vain than n / share; null without a tree.
+std::unique_ptr<RadiusLevel> tree_level(const RadiusCall& call, const Tree* tree, double share);
+// Every pair in binary64.
+std::unique_ptr<RadiusLevel> scan_level(const RadiusCall& call);
 
 }  // namespace kith::cpu

@@ -3,13 +3,17 @@
 #include "cpu/search/radius_search.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <numeric>
 #include <vector>
 
+#include "cpu/filter/tile.h"
+#include "cpu/metric/kernels.h"
 #include "cpu/search/radius_levels.h"
 #include "exact/fallbacks.h"
 #include "exact/watched.h"
+#include "strategy/trace.h"
 
 namespace kith::cpu {
 
@@ -24,7 +28,7 @@ constexpr std::int64_t least_first_wave = 32;
 // Queries of the first wave where a tree may turn out to leave out too little.
 constexpr std::int64_t tree_tried = 512;
 
-using Numbers = std::vector<std::int64_t>;  // of queries, ascending
+using strategy::Causes, strategy::Chain, strategy::Numbers, strategy::raise;
 
 // Rows [first, first + lists or counts) of the answer.
 struct Wave {
@@ -81,8 +85,7 @@ struct Part {
 // Answers queries `numbers` of a wave; returns those that the level leaves. Where the budget is spent, the wave is cut
 // to the rows before the first query that was not ended.
 Numbers run_level(RadiusLevel& level, const RadiusSearch& search, const Numbers& numbers, int threads,
-                  ProgressMeter& progress, Budget& budget, Wave& wave, std::vector<exact::Cause>& causes,
-                  Report& report) {
+                  ProgressMeter& progress, Budget& budget, Wave& wave, Causes& causes, Report& report) {
     const auto q = static_cast<std::int64_t>(numbers.size());
     const std::int64_t n = search.points.rows.rows;
     const RadiusSchedule c = level.schedule(q, threads);
@@ -133,8 +136,7 @@ Numbers run_level(RadiusLevel& level, const RadiusSearch& search, const Numbers&
         bool answered = true;
         for (std::int64_t r = 0; r < c.ranges; ++r) {
             answered = answered && of_row[r].answered[at];
-            causes[static_cast<std::size_t>(number)] =
-                std::max(causes[static_cast<std::size_t>(number)], of_row[r].causes[at]);
+            raise(causes[static_cast<std::size_t>(number)], of_row[r].causes[at]);
         }
         if (!answered) {
             left.push_back(number);
@@ -185,95 +187,182 @@ void hand_on(const Points& points, const RadiusRequest& request, Wave& wave, int
                      request.f64 ? distances64.data() : nullptr});
 }
 
+// The waves of a search: of each the steps of the chain, until none of its queries is left.
+class Waves {
+public:
+    Waves(const Points& points, const RadiusRequest& request, const Plan& plan, ProgressMeter& progress, Report& report)
+        : request_(request),
+          progress_(progress),
+          report_(report),
+          threads_(std::max(plan.threads, 1)),
+          search_{points,
+                  request.queries,
+                  request.radii,
+                  request.open,
+                  request.graph,
+                  request.first_own,
+                  request.counts != nullptr,
+                  isa_named(plan.isa)},
+          most_(static_cast<double>(request.list_bytes) / row_bytes(request)),
+          budget_(static_cast<std::int64_t>(most_)),
+          call_{points, search_.isa, threads_, plan.query_tile, budget_.grain(), progress},
+          steps_(steps_of(outline(points, request, plan))),
+          chain_(request.queries.rows, own_),
+          none_asked_(plan.path == Path::exact) {
+        const auto n = static_cast<double>(points.rows.rows);
+        // The lists of so many rows are expected to fit; of the first wave, whatever they hold.
+        rows_ = request.counts ? static_cast<double>(request.queries.rows)
+                               : std::max(most_ / n, static_cast<double>(least_first_wave));
+        if (plan.path == Path::tree) rows_ = std::min(rows_, static_cast<double>(tree_tried));
+    }
+
+    void run() {
+        const std::int64_t q = request_.queries.rows;
+        for (std::int64_t first = 0; first < q && !progress_.cancelled();) {
+            const auto wanted = static_cast<std::int64_t>(std::min(rows_, static_cast<double>(q - first)));
+            const std::int64_t count = wave(first, wanted);
+            if (progress_.cancelled()) return;
+            if (count == 0) rows_ = std::max(static_cast<double>(wanted) / 4, 1.0);
+            first += count;
+        }
+        fallbacks_.describe(report_);
+        report_.certified += own_.certified;
+        report_.retried += own_.retried;
+        report_.scanned += own_.scanned;
+        if (report_.trace.empty()) report_.trace = std::move(own_.trace);
+        else strategy::add(own_.trace, report_.trace);
+        if (chain_.winner()) report_.path = name(chain_.winner()->path);
+    }
+
+private:
+    struct Made {
+        std::unique_ptr<RadiusLevel> level;
+        bool asked = false;
+    };
+
+    // Of a neighbour: in its list, and as it is handed on.
+    static double row_bytes(const RadiusRequest& request) {
+        return sizeof(Neighbor) + sizeof(std::int64_t) + (request.f64 ? 8 : 4);
+    }
+
+    static Outline outline(const Points& points, const RadiusRequest& request, const Plan& plan) {
+        const Isa isa = isa_named(plan.isa);
+        return {.task = strategy::Task::within,
+                .plan = plan,
+                .metric = points.metric.id,
+                .traits = metric_kernels(points.metric.id, isa).traits,
+                .type = points.rows.type,
+                .queries = request.queries.rows,
+                .d = points.rows.cols,
+                .bf16 = pair_kernels(isa) != nullptr,
+                .bytes = byte_kernels(isa) != nullptr,
+                .has_tree = points.known_tree() != nullptr};
+    }
+
+    // Whether a step is made, as its condition holds.
+    bool holds(const ChainStep& step) const {
+        if (step.when == When::made) return call_.points.known_tree() != nullptr;
+        if (step.when == When::uncovered) return !any_filter_;
+        return (step.when != When::finer && step.when != When::differences) || any_filter_;
+    }
+
+    // The level of a step, made when a query comes to it; null where it has none.
+    RadiusLevel* level(const ChainStep& step) {
+        Made& made = levels_[static_cast<std::size_t>(&step - steps_.begin())];
+        if (!made.asked && step.strategy->within) {
+            call_.when = step.when;
+            made.level = step.strategy->within(call_);
+            const bool filter = step.strategy != &strategies::tree && step.strategy != &strategies::exact;
+            any_filter_ = any_filter_ || (filter && made.level);
+        }
+        if (!made.asked && !made.level)
+            chain_.decline(step.strategy->facts, step.strategy->within ? "its bound does not cover the points"
+                                                                       : "serves a number of neighbours");
+        made.asked = true;
+        return made.level.get();
+    }
+
+    // Queries [first, first + wanted), of which so many are over.
+    std::int64_t wave(std::int64_t first, std::int64_t wanted) {
+        const double done = progress_.done();
+        Wave wave;
+        wave.first = first;
+        wave.counts.resize(static_cast<std::size_t>(wanted));
+        if (!request_.counts) wave.lists.resize(static_cast<std::size_t>(wanted));
+        const bool bounded = !request_.counts && wanted > 1;
+        budget_.set(0, bounded);
+        chain_.begin(first, wanted);
+        Numbers last;
+        bool scans = false;
+        for (const ChainStep& step : steps_) {
+            if (chain_.done() || progress_.cancelled()) break;
+            const bool is_last = step.when == When::made || &step + 1 == steps_.end();
+            chain_.at(static_cast<int>(&step - steps_.begin()));
+            if (!holds(step)) continue;
+            RadiusLevel* const level = this->level(step);
+            if (!level) continue;
+            if (!is_last && level->hopeless()) {
+                for (const std::int64_t query : chain_.left())
+                    raise(chain_.causes()[static_cast<std::size_t>(query)], exact::Cause::not_tried);
+                continue;
+            }
+            if (is_last) last = chain_.left();
+            if (is_last) scans = step.when != When::made;
+            chain_.attempt(step.strategy->facts, step.takes, [&](const strategy::Queries&, Numbers& after) {
+                after = run_level(*level, search_, chain_.left(), threads_, progress_, budget_, wave, chain_.causes(),
+                                  report_);
+                return nullptr;
+            });
+            budget_.set(wave.listed(), bounded);
+        }
+        if (progress_.cancelled()) return 0;
+        const auto count = static_cast<std::int64_t>(wave.counts.size());
+        const double n = static_cast<double>(search_.points.rows.rows);
+        progress_.add(done + n * static_cast<double>(count) - progress_.done());
+        const exact::Cause no_reason = any_filter_ || none_asked_ ? exact::Cause::none : exact::Cause::no_filter;
+        chain_.tally(count, last, scans, no_reason, exact::Cause::not_tried, fallbacks_);
+        chain_.commit(count);
+        if (count > 0) deliver(wave, first + count);
+        return count;
+    }
+
+    // The rows of a wave, behind which `over` queries are over; how many the next wave is to have.
+    void deliver(Wave& wave, std::int64_t over) {
+        if (request_.counts) {
+            std::copy(wave.counts.begin(), wave.counts.end(), request_.counts + wave.first);
+            return;
+        }
+        const auto listed = static_cast<double>(wave.listed()), these = static_cast<double>(wave.counts.size());
+        hand_on(search_.points, request_, wave, threads_, progress_);
+        // Rows to come may be longer than those before.
+        constexpr double growth = 4, reserve = 2;
+        handed_on_ += listed;
+        const double mean = std::max({handed_on_ / static_cast<double>(over), listed / these, 1.0});
+        rows_ = std::max(1.0, std::min(most_ / mean / reserve, growth * these));
+    }
+
+    const RadiusRequest& request_;
+    ProgressMeter& progress_;
+    Report& report_;
+    Report own_;  // of this call alone: its counters and its trace
+    int threads_;
+    RadiusSearch search_;
+    double most_;  // neighbours
+    Budget budget_;
+    RadiusCall call_;
+    Steps steps_;
+    Chain chain_;
+    bool none_asked_, any_filter_ = false;
+    std::array<Made, Steps::most> levels_;
+    exact::Fallbacks fallbacks_;
+    double rows_ = 0, handed_on_ = 0;
+};
+
 }  // namespace
 
 void radius_search(const Points& points, const RadiusRequest& request, const Plan& plan, ProgressMeter& progress,
                    Report& report) {
-    const Isa isa = isa_named(plan.isa);
-    const int threads = std::max(plan.threads, 1);
-    const std::int64_t n = points.rows.rows, q = request.queries.rows;
-    const RadiusSearch search{points,
-                              request.queries,
-                              request.radii,
-                              request.open,
-                              request.graph,
-                              request.first_own,
-                              request.counts != nullptr,
-                              isa};
-    // Of a neighbour: in its list, and as it is handed on.
-    const double row_bytes = sizeof(Neighbor) + sizeof(std::int64_t) + (request.f64 ? 8 : 4);
-    const double most = static_cast<double>(request.list_bytes) / row_bytes;
-    Budget budget(static_cast<std::int64_t>(most));
-    RadiusLevels levels(points, plan, budget.grain(), progress);
-    std::vector<exact::Cause> causes(static_cast<std::size_t>(q), exact::Cause::none);
-    exact::Fallbacks fallbacks;
-    // The lists of so many rows are expected to fit; of the first wave, whatever they hold.
-    double rows = request.counts ? static_cast<double>(q)
-                                 : std::max(most / static_cast<double>(n), static_cast<double>(least_first_wave));
-    if (levels.begin_with_a_tree()) rows = std::min(rows, static_cast<double>(tree_tried));
-    double handed_on = 0;
-    for (std::int64_t first = 0; first < q && !progress.cancelled();) {
-        const auto wanted = static_cast<std::int64_t>(std::min(rows, static_cast<double>(q - first)));
-        const double done = progress.done();
-        Wave wave;
-        wave.first = first;
-        wave.counts.resize(static_cast<std::size_t>(wanted));
-        if (!request.counts) wave.lists.resize(static_cast<std::size_t>(wanted));
-        const bool bounded = !request.counts && wanted > 1;
-        budget.set(0, bounded);
-        Numbers left(static_cast<std::size_t>(wanted));
-        std::iota(left.begin(), left.end(), first);
-        for (std::size_t at = 0; !left.empty() && !progress.cancelled(); ++at) {
-            RadiusLevel* const level = levels.at(at);
-            if (!level) break;
-            if (level->hopeless()) {
-                for (const std::int64_t query : left)
-                    causes[static_cast<std::size_t>(query)] =
-                        std::max(causes[static_cast<std::size_t>(query)], exact::Cause::not_tried);
-                continue;
-            }
-            left = run_level(*level, search, left, threads, progress, budget, wave, causes, report);
-            budget.set(wave.listed(), bounded);
-        }
-        if (progress.cancelled()) return;
-        const Numbers rest = left;
-        if (!left.empty()) run_level(levels.last(), search, left, threads, progress, budget, wave, causes, report);
-        if (progress.cancelled()) return;
-        const auto count = static_cast<std::int64_t>(wave.counts.size());
-        // Queries beyond the cut are begun anew.
-        std::fill(causes.begin() + first + count, causes.begin() + first + wanted, exact::Cause::none);
-        progress.add(done + static_cast<double>(n) * static_cast<double>(count) - progress.done());
-        if (count == 0) {
-            rows = std::max(static_cast<double>(wanted) / 4, 1.0);
-            continue;
-        }
-        auto next = rest.begin();
-        for (std::int64_t query = first; query < first + count; ++query) {
-            const bool is_left = next != rest.end() && *next == query, is_scanned = is_left && levels.scans();
-            if (is_left) ++next;
-            exact::Cause cause = causes[static_cast<std::size_t>(query)];
-            if (is_left) cause = std::max(cause, levels.no_reason());
-            if (is_scanned) ++report.scanned;
-            else if (cause == exact::Cause::none) ++report.certified;
-            else ++report.retried;
-            if (cause != exact::Cause::none) fallbacks.add(cause, is_scanned);
-        }
-        if (request.counts) {
-            std::copy(wave.counts.begin(), wave.counts.end(), request.counts + first);
-            rows = static_cast<double>(q);
-        } else {
-            const auto listed = static_cast<double>(wave.listed());
-            hand_on(points, request, wave, threads, progress);
-            // Rows to come may be longer than those before.
-            constexpr double growth = 4, reserve = 2;
-            handed_on += listed;
-            const double all = static_cast<double>(first + count), these = static_cast<double>(count);
-            const double mean = std::max({handed_on / all, listed / these, 1.0});
-            rows = std::max(1.0, std::min(most / mean / reserve, growth * these));
-        }
-        first += count;
-    }
-    fallbacks.describe(report);
+    Waves(points, request, plan, progress, report).run();
 }
 
 }  // namespace kith::cpu

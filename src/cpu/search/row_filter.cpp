@@ -32,14 +32,17 @@ bool has_nan(const float* row, std::int64_t d) {
 
 }  // namespace
 
-bool row_filter_serves(const Points& points, const MatrixView& queries) {
-    if (points.rows.type != ElementType::f32 || queries.type != ElementType::f32) return false;
-    if (points.rows.cols > max_filter_dimensions) return false;
-    const MetricKernels& kernels = metric_kernels(points.metric.id, Isa::baseline);
+bool row_filter_serves(MetricId metric, ElementType type, std::int64_t d) {
+    if (type != ElementType::f32 || d > max_filter_dimensions) return false;
+    const MetricKernels& kernels = metric_kernels(metric, Isa::baseline);
     const metric::Traits& t = kernels.traits;
     return kernels.identity_map &&
            (t.direct == metric::Direct::squares || t.direct == metric::Direct::sum ||
             t.direct == metric::Direct::maximum || t.gemm == metric::Gemm::dot || t.gemm == metric::Gemm::cosine);
+}
+
+bool row_filter_serves(const Points& points, const MatrixView& queries) {
+    return queries.type == ElementType::f32 && row_filter_serves(points.metric.id, points.rows.type, points.rows.cols);
 }
 
 RowFilter::RowFilter(const Search& search, Shortlist& list, std::int64_t count)

@@ -9,7 +9,9 @@ namespace kith::cpu {
 // Up to here a pass over the rows costs less than packing them.
 inline constexpr std::int64_t max_row_queries = 16;
 
-// f32 rows and queries, and a metric whose map() is the identity.
+// f32 rows, and a metric whose map() is the identity.
+bool row_filter_serves(MetricId metric, ElementType type, std::int64_t d);
+// The same of queries as well.
 bool row_filter_serves(const Points& points, const MatrixView& queries);
 
 // Lanes are coordinates. Metrics with a direct form are evaluated as they are (the direct forms of

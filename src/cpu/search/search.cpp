@@ -1,104 +1,246 @@
-// A search on the CPU: the path of the plan.
+// A search of the k nearest on the CPU: the steps of the chain, until no query is left.
 #include <algorithm>
-#include <numeric>
 #include <string>
-#include <vector>
 
 #include "cpu/backend.h"
+#include "cpu/filter/tile.h"
 #include "cpu/filter/tuning.h"
 #include "cpu/metric/kernels.h"
 #include "cpu/search/filter_search.h"
-#include "cpu/search/scan.h"
-#include "cpu/search/selected_scan.h"
-#include "cpu/search/tree_search.h"
+#include "cpu/search/row_filter.h"
 #include "exact/fallbacks.h"
 
 namespace kith::cpu {
 
 namespace {
 
-// The plan of the filter that takes the place of a tree, within the tree's workspace.
-Plan filter_plan(const Plan& tree, const MetricSpec& metric, std::int64_t d) {
-    Plan plan = tree;
-    const metric::Traits& traits = metric_kernels(metric.id, Isa::baseline).traits;
-    const bool products = metric::product_form(traits) != metric::Gemm::none,
-               direct = traits.direct != metric::Direct::none && (!products || d <= direct_dimensions);
-    plan.path = direct ? Path::direct_f32 : Path::gemm_f32;
+using strategy::Chain, strategy::Numbers, strategy::Queries, strategy::raise;
+
+// So many queries with too many ties are worth counting equal rows, which costs about what scanning ten does (400,000
+// x 64); so many queries are worth asking a sample before.
+constexpr std::size_t worth_counting = 4;
+constexpr std::int64_t worth_sampling = 256;
+// Packing points takes as long as so many readings of all rows, of which a scan takes a few (filter_search.cpp).
+constexpr std::int64_t readings_of_scan = 4;
+
+// Queries of a filter that takes the place of a tree, within the tree's workspace.
+std::int64_t tile_behind_tree(const Plan& tree, std::int64_t d) {
     const double per_query = 24.0 * static_cast<double>(tree.candidate_capacity) + 16.0 * static_cast<double>(d);
     const double room = static_cast<double>(tree.workspace_bytes) / std::max(tree.threads, 1) - 4096;
-    plan.query_tile =
-        static_cast<std::int64_t>(std::clamp(room / per_query, 1.0, static_cast<double>(max_query_block)));
-    return plan;
+    return static_cast<std::int64_t>(std::clamp(room / per_query, 1.0, static_cast<double>(max_query_block)));
 }
 
-// Queries of a tree beside a filter's plan, at a time: coordinates, and what orders them.
-std::int64_t tree_tile(std::int64_t queries, std::int64_t d) {
-    constexpr std::int64_t bytes = std::int64_t{1} << 28;
-    return std::clamp<std::int64_t>(bytes / (8 * d + 40), 1, queries);
-}
+class NearestDriver {
+public:
+    NearestDriver(const Points& points, const MatrixView& queries, bool graph, const Plan& plan,
+                  ProgressMeter& progress, const Results& results, Report& report, bool only)
+        : isa_(isa_named(plan.isa)),
+          traits_(metric_kernels(points.metric.id, isa_).traits),
+          chain_(queries.rows, report),
+          call_{
+              .points = points,
+              .queries = queries,
+              .graph = graph,
+              .only = only,
+              .plan = plan,
+              .isa = isa_,
+              .threads = std::max(plan.threads, 1),
+              .query_tile = plan.path == Path::tree ? tile_behind_tree(plan, points.rows.cols) : plan.query_tile,
+              .progress = progress,
+              .results = results,
+              .report = report,
+              .chain = chain_,
+              .search = {points, queries, std::min(results.k(), points.rows.rows), graph, isa_, points.known_repeats()},
+              .spared_before = points.spared()} {}
 
-// All `queries` have been retried, or scanned.
-void describe_retries(std::int64_t queries, Path path, Report& report) {
-    report.retried += report.certified;
-    report.certified = 0;
-    report.fallbacks.insert(report.fallbacks.begin(),
-                            {queries, false, "a tree leaves out too few of the points for these queries",
-                             "path " + std::string(name(path)) + " from the start"});
-}
+    void run() {
+        const Steps steps = steps_of({.plan = call_.plan,
+                                      .metric = call_.points.metric.id,
+                                      .traits = traits_,
+                                      .type = type(),
+                                      .queries = call_.queries.rows,
+                                      .d = call_.points.rows.cols,
+                                      .bf16 = pair_kernels(call_.isa) != nullptr,
+                                      .bytes = byte_kernels(call_.isa) != nullptr,
+                                      .has_tree = call_.points.known_tree() != nullptr});
+        for (const ChainStep* step = steps.begin(); step != steps.end(); ++step) {
+            if (chain_.done() || call_.progress.cancelled()) break;
+            call_.when = step->when;
+            take(*step, step + 1 == steps.end() ? *step : step[1]);
+        }
+        if (!call_.progress.cancelled()) describe();
+    }
+
+private:
+    // f64 where either are.
+    ElementType type() const {
+        const ElementType of_points = call_.points.rows.type, of_queries = call_.queries.type;
+        return of_points == of_queries ? of_points : ElementType::f64;
+    }
+
+    // Whether the strategy ran.
+    bool attempt(const Strategy& strategy, strategy::CauseSet takes = strategy::CauseSet::all()) {
+        return chain_.attempt(strategy.facts, takes, [&](const Queries& queries, Numbers& left) {
+            return strategy.nearest(call_, queries, left);
+        });
+    }
+
+    // A step, where its condition holds; `next` follows.
+    void take(const ChainStep& step, const ChainStep& next) {
+        switch (step.when) {
+            case When::first:
+            case When::boxes:
+            case When::few_keys:
+                if (step.strategy == &strategies::exact) last(step);
+                else if (is_panels(*step.strategy)) panels(*step.strategy);
+                else if (step.strategy == &strategies::rows) rows(strategies::gemm_f32);
+                else attempt(*step.strategy);
+                return;
+            case When::sample:
+                begin_filters();
+                attempt(*step.strategy);
+                return;
+            case When::instead:
+                if (!call_.coarse) attempt(*step.strategy);
+                return;
+            case When::unlimited:
+                if (call_.coarse && call_.coarse_pays) attempt(*call_.coarse, step.takes);
+                return;
+            case When::few_queries:
+                few(next);
+                return;
+            case When::all_coordinates:
+                panels(*step.strategy);
+                return;
+            case When::without_repeats:
+                again();
+                return;
+            case When::finer:
+                if (call_.used == &strategies::gemm_bf16) panels(*step.strategy);
+                return;
+            case When::uncovered:
+                if (!call_.filtered()) panels(*step.strategy);
+                return;
+            case When::differences:
+                found_ = finds_repeats();
+                looked_ = true;
+                direct_ran_ = panels(*step.strategy);
+                return;
+            case When::made:
+                if (call_.points.known_tree()) last(step);
+                return;
+            case When::last:
+                last(step);
+                return;
+        }
+    }
+
+    static bool is_panels(const Strategy& strategy) {
+        return &strategy == &strategies::gemm_bf16 || &strategy == &strategies::gemm_f32 ||
+               &strategy == &strategies::direct_f32;
+    }
+    static Rounding rounding_of_panels(const Strategy& strategy) { return rounding_of(strategy.facts.path); }
+
+    // Before the first filter.
+    void begin_filters() {
+        if (begun_) return;
+        begun_ = true;
+        if (call_.queries.rows >= worth_sampling)
+            call_.search.repeats = call_.points.likely_repeats(call_.threads, call_.progress);
+    }
+
+    // Rows as they are, in the place of panels.
+    bool rows(const Strategy& in_place_of) {
+        begin_filters();
+        call_.path = in_place_of.facts.path;
+        const bool ran = attempt(strategies::rows);
+        if (ran) call_.ran(strategies::rows, rounding_of_panels(in_place_of));
+        return ran;
+    }
+
+    void few(const ChainStep& next) {
+        if (call_.by_rows) return;
+        if (rows_serve(call_, rounding_of_panels(*next.strategy))) rows(*next.strategy);
+        else if (chain_.count() <= max_row_queries && !call_.filtered())
+            chain_.decline(strategies::rows.facts, "the points are packed");
+    }
+
+    bool panels(const Strategy& strategy) {
+        begin_filters();
+        if (rows_serve(call_, rounding_of_panels(strategy))) {
+            if (!call_.by_rows) return rows(strategy);
+            chain_.decline(strategy.facts, "rows serve so few queries");
+            return false;
+        }
+        return attempt(strategy);
+    }
+
+    // Counts equal rows where ties say that there may be some; whether there are, to be left out from now on.
+    bool finds_repeats() {
+        Search& s = call_.search;
+        if (s.repeats || ties_.size() >= worth_counting || call_.progress.cancelled()) return false;
+        ties_ = chain_.taken(strategy::CauseSet::of(exact::Cause::ties));
+        if (ties_.size() >= worth_counting) s.repeats = call_.points.repeats(call_.threads, call_.progress);
+        return s.repeats != nullptr;
+    }
+
+    // The filter that ran last, without the rows that repeat others.
+    void again() {
+        const bool second = again_;
+        again_ = true;
+        if (second && !looked_) found_ = finds_repeats();
+        const bool found = second ? found_ && !direct_ran_ : finds_repeats();
+        if (found && call_.used) attempt(*call_.used);
+    }
+
+    // What answers whatever is left.
+    void last(const ChainStep& step) {
+        const bool asked = step.when == When::first;
+        if (call_.filtered()) call_.points.spared() += chain_.count() * readings_of_scan;
+        last_ = chain_.left();
+        scans_ = step.strategy == &strategies::exact;
+        no_reason_ = asked || call_.filtered() ? exact::Cause::none : exact::Cause::no_filter;
+        attempt(*step.strategy);
+    }
+
+    void describe() {
+        Report& report = call_.report;
+        for (const std::int64_t query : ties_)
+            if (call_.search.repeats && !std::binary_search(last_.begin(), last_.end(), query))
+                raise(chain_.causes()[static_cast<std::size_t>(query)], exact::Cause::equal_rows);
+        exact::Fallbacks fallbacks;
+        chain_.tally(call_.queries.rows, last_, scans_, no_reason_, chain_.most(), fallbacks);
+        fallbacks.describe(report);
+        if (call_.tree_left && call_.filtered()) {
+            // All queries have been retried, or scanned.
+            report.retried += report.certified;
+            report.certified = 0;
+            const Path behind = call_.used == &strategies::rows ? call_.path : call_.used->facts.path;
+            report.fallbacks.insert(
+                report.fallbacks.begin(),
+                {call_.queries.rows, false, "a tree leaves out too few of the points for these queries",
+                 "path " + std::string(name(behind)) + " from the start"});
+        }
+        if (const strategy::Facts* const winner = chain_.winner())
+            report.path = name(winner == &strategies::rows.facts ? call_.path : winner->path);
+    }
+
+    Isa isa_;
+    const metric::Traits& traits_;
+    Chain chain_;
+    NearestCall call_;
+    bool begun_ = false, again_ = false, looked_ = false, found_ = false, direct_ran_ = false;
+    Numbers ties_, last_;
+    bool scans_ = false;
+    exact::Cause no_reason_ = exact::Cause::none;
+};
 
 }  // namespace
 
-void search(const Points& points, const MatrixView& queries, bool graph, const Plan& asked, ProgressMeter& progress,
+void search(const Points& points, const MatrixView& queries, bool graph, const Plan& plan, ProgressMeter& progress,
             const Results& results, Report& report, bool only) {
-    if (!asked.selector.empty() && queries.rows > 0) {
-        selected_scan(points, queries, graph, asked, progress, results);
-        report.scanned += queries.rows;
-        report.candidates += static_cast<double>(queries.rows) * static_cast<double>(points.rows.rows);
-        return;
-    }
-    const Isa isa = isa_named(asked.isa);
-    // Where queries have been unlike the points too often, a tree that is made for what these are is not asked again.
-    const bool by_boxes = points.boxes_pay && !asked.forced && (asked.tries_tree || asked.path == Path::tree),
-               tree = queries.rows > 0 && (by_boxes ? points.tree_record().pays() : asked.path == Path::tree);
-    if (tree) {
-        Plan own = asked;
-        if (asked.path != Path::tree) own.query_tile = tree_tile(queries.rows, points.rows.cols);
-        const bool found = tree_search(points, queries, graph, isa, own, progress, results, report);
-        points.tree_record().note(1, found ? 0 : 1);
-        if (found) {
-            report.path = name(Path::tree);
-            return;
-        }
-    }
-    Plan plan = asked.path == Path::tree ? filter_plan(asked, points.metric, points.rows.cols) : asked;
-    if (is_coarse(rounding_of(plan.path)) && queries.rows > 0) {
-        const Path served =
-            points.served(plan.path, queries, isa, std::max(plan.threads, 1), progress, plan.forced, only && !graph);
-        if (served != plan.path) report.path = name(served);
-        plan.path = served;
-    }
-    if (plan.path != Path::exact && queries.rows > 0 &&
-        filter_search(points, queries, graph, isa, plan, progress, results, report)) {
-        if (tree) describe_retries(queries.rows, plan.path, report);
-        return;
-    }
-    std::vector<std::int64_t> numbers(static_cast<std::size_t>(queries.rows));
-    std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
-    const int threads = std::max(plan.threads, 1);
-    const bool any_tree = plan.path != Path::exact && points.known_tree();
-    if (plan.path != Path::exact) {
-        exact::Fallbacks fallbacks;
-        fallbacks.add(exact::Cause::no_filter, !any_tree, queries.rows);
-        fallbacks.describe(report);
-    }
-    if (any_tree) {
-        search_tree(points, queries, numbers, graph, isa, threads, progress, results, report);
-        report.retried += queries.rows;
-        return;
-    }
-    scan(points, queries, numbers.data(), queries.rows, graph, isa, threads, progress, results);
-    report.scanned += queries.rows;
-    report.candidates += static_cast<double>(queries.rows) * static_cast<double>(points.rows.rows);
+    if (queries.rows == 0) return;
+    NearestDriver(points, queries, graph, plan, progress, results, report, only).run();
 }
 
 }  // namespace kith::cpu

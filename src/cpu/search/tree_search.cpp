@@ -173,19 +173,18 @@ private:
 
 }  // namespace
 
-bool tree_search(const Points& points, const MatrixView& queries, bool graph, Isa isa, const Plan& plan,
+bool tree_search(const Points& points, const MatrixView& queries, bool graph, Isa isa, int threads, std::int64_t tile,
                  ProgressMeter& progress, const Results& results, Report& report) {
-    TreeSearch search(points, isa, std::max(plan.threads, 1), progress, results);
+    TreeSearch search(points, isa, threads, progress, results);
     const bool pays = search.pays(queries, graph, points.metric);
     if (pays && graph) {
         search.graph();
     } else if (pays) {
-        const std::int64_t tile = plan.query_tile > 0 ? plan.query_tile : queries.rows;
-        for (std::int64_t first = 0; first < queries.rows && !progress.cancelled(); first += tile)
-            search.search(queries, points.metric, first, std::min(tile, queries.rows - first));
+        const std::int64_t some = tile > 0 ? tile : queries.rows;
+        for (std::int64_t first = 0; first < queries.rows && !progress.cancelled(); first += some)
+            search.search(queries, points.metric, first, std::min(some, queries.rows - first));
     }
     report.candidates += search.distance_keys();
-    if (pays) report.certified += queries.rows;
     return pays;
 }
 

@@ -96,6 +96,7 @@ public:
         report.path = papers::kato;
         report.scanned = n_;
         report.certified = report.retried = 0;
+        report.trace = {{std::string(papers::kato), n_, n_, 0, "", 0}};
         return report;
     }
 

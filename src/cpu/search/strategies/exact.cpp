@@ -1,0 +1,35 @@
+// The full scan: every pair in binary64. It leaves nothing.
+#include "cpu/search/scan.h"
+
+#include "cpu/search/nearest_call.h"
+#include "cpu/search/radius_levels.h"
+#include "cpu/search/selected_scan.h"
+
+namespace kith::cpu {
+
+namespace {
+
+const char* nearest(NearestCall& call, const strategy::Queries& queries, strategy::Numbers&) {
+    call.report.candidates += static_cast<double>(call.points.rows.rows) * static_cast<double>(queries.count);
+    if (call.when == When::first && !call.plan.selector.empty()) {
+        selected_scan(call.points, call.queries, call.graph, call.plan, call.progress, call.results);
+        return nullptr;
+    }
+    const strategy::Numbers& numbers = queries.numbers ? *queries.numbers : call.chain.left();
+    scan(call.points, call.queries, numbers.data(), queries.count, call.graph, call.isa, call.threads, call.progress,
+         call.results);
+    return nullptr;
+}
+
+std::unique_ptr<RadiusLevel> within(const RadiusCall& call) {
+    return scan_level(call);
+}
+
+}  // namespace
+
+constinit const Strategy strategies::exact{
+    .facts = {.name = "exact", .path = Path::exact, .what = "every pair in binary64"},
+    .nearest = nearest,
+    .within = within};
+
+}  // namespace kith::cpu

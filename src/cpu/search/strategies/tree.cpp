@@ -1,0 +1,69 @@
+// Leaves of a tree of boxes: those that are too far are left out.
+#include <algorithm>
+
+#include "cpu/search/nearest_call.h"
+#include "cpu/search/radius_levels.h"
+#include "cpu/search/tree_search.h"
+
+namespace kith::cpu {
+
+namespace {
+
+// A query with more keys in vain than n over share is left to a filter, which is as fast.
+constexpr double share_of_radius = 10;
+
+const char* obstacle(const strategy::Problem& p) {
+    if (p.user) return "needs a built-in metric";
+    return p.traits.monotone ? nullptr : "needs a metric that grows with each difference";
+}
+
+double bytes(const Shape& s, const std::string&) {
+    return static_cast<double>(s.n) * (16.0 * static_cast<double>(s.d) + 40.0);
+}
+
+// Queries beside a filter's plan, at a time: coordinates, and what orders them.
+std::int64_t tile_beside_filters(std::int64_t queries, std::int64_t d) {
+    constexpr std::int64_t most = std::int64_t{1} << 28;
+    return std::clamp<std::int64_t>(most / (8 * d + 40), 1, queries);
+}
+
+const char* nearest(NearestCall& call, const strategy::Queries& queries, strategy::Numbers&) {
+    const Points& points = call.points;
+    if (call.when == When::made) {
+        search_tree(points, call.queries, queries.numbers ? *queries.numbers : call.chain.left(), call.graph, call.isa,
+                    call.threads, call.progress, call.results, call.report);
+        return nullptr;
+    }
+    if (queries.count < call.queries.rows) return "serves all queries of a search at once";
+    if (call.when == When::boxes && !points.boxes_pay)
+        return "a sample of the points says that boxes leave out too few of them";
+    // Where queries have been unlike the points too often, a tree that is made for what these are is not asked again.
+    if (points.boxes_pay && !call.plan.forced && !points.tree_record().pays())
+        return "queries have been unlike the points too often";
+    const std::int64_t tile =
+        call.plan.path == Path::tree ? call.plan.query_tile : tile_beside_filters(queries.count, points.rows.cols);
+    const bool found = tree_search(points, call.queries, call.graph, call.isa, call.threads, tile, call.progress,
+                                   call.results, call.report);
+    points.tree_record().note(1, found ? 0 : 1);
+    call.tree_left = !found;
+    return found ? nullptr : "a few of the queries look at too many of the points";
+}
+
+std::unique_ptr<RadiusLevel> within(const RadiusCall& call) {
+    return call.when == When::made
+               ? tree_level(call, call.points.known_tree(), 1)
+               : tree_level(call, call.points.tree(call.isa, call.threads, call.progress), share_of_radius);
+}
+
+}  // namespace
+
+constinit const Strategy strategies::tree{
+    .facts = {.name = "tree",
+              .path = Path::tree,
+              .what = "boxes of points that are too far are left out, the others in binary64",
+              .obstacle = obstacle,
+              .bytes = bytes},
+    .nearest = nearest,
+    .within = within};
+
+}  // namespace kith::cpu
