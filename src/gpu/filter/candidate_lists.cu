@@ -1,6 +1,6 @@
-// Kernels of candidate_lists.h. A block owns a query, or each of its warps one, and holds the upper
-// values a + 2 F of its list in registers; E, the same for all of them, is added at the end, where
-// a relative bound grows them too.
+// Kernels of candidate_lists.h. A block owns a query, or each of its warps owns one, and holds the
+// upper values a + 2 F of its list in registers. E, which is the same for all of them, is added
+// last, together with the growth of a relative bound.
 #include "gpu/filter/candidate_lists.h"
 
 #include <algorithm>
@@ -20,9 +20,9 @@ __device__ __forceinline__ int length_class(int length) {
     return min(4 * octave + ((last << 2 >> octave) & 3) + 1, length_classes - 1);
 }
 
-// A thread has `per_thread` values, interleaved with those of adjacent threads. Only the least of
-// each of `groups` groups of them takes part in the order statistic: where `order` is small against
-// the number of groups, few of the smallest share a group, and the threshold comes out only a
+// A thread has `per_thread` values, interleaved with those of adjacent threads. Only the least
+// value of each of `groups` groups takes part in the order statistic. If `order` is small compared
+// with the number of groups, few of the smallest values share a group, and the threshold is only a
 // little larger.
 template <int block, int per_thread, int groups>
 __global__ void __launch_bounds__(block)
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(block)
     const std::int64_t query = blockIdx.x;
     const float* const values = all + query * ld;
     const auto at = [](int i) { return static_cast<int>(threadIdx.x) + i * block; };
-    // All loads before anything depends on one: indices past the end read the last value and drop
+    // All loads are issued before the first use: indices past the end read the last value and drop
     // it.
     float a[per_thread], f[per_thread];
 #pragma unroll
@@ -58,8 +58,8 @@ __global__ void __launch_bounds__(block)
     }
     __syncthreads();
     if (threadIdx.x == 0) {
-        // Entries past the capacity were not written: where the list grows, the next follows the
-        // last that was.
+        // Entries past the capacity were not written. If the list grows, the next entry follows the
+        // last that was written.
         lists.counts[query] = min(s.kept, static_cast<int>(lists.capacity));
         lists.threshold[query] = threshold;
         lists.overflowed[query] = s.kept > lists.capacity;
@@ -74,7 +74,7 @@ template <int block, int per_thread>
 struct RegisterList {
     Candidate entries[per_thread];
     std::uint32_t keys[per_thread];
-    int there, count;  // candidates, and those of them that are in the list
+    int there, count;  // candidates found, and those that are in the list
     bool overflowed;
 
     __device__ RegisterList(const CandidateLists& lists, std::int64_t query) {
@@ -82,8 +82,8 @@ struct RegisterList {
         overflowed = lists.overflowed[query] || there > lists.capacity;
         count = min(there, static_cast<int>(lists.capacity));
         const Candidate* const list = lists.candidates + query * lists.capacity;
-        // All loads before anything depends on one; indices past the end read the last entry, an
-        // empty list none.
+        // All loads are issued before the first use: indices past the end read the last entry, an
+        // empty list reads none.
         float f[per_thread];
 #pragma unroll
         for (int i = 0; i < per_thread; ++i)
@@ -102,14 +102,14 @@ struct RegisterList {
     }
 };
 
-// Lists that one warp of a block holds, where that is enough: room for a list says little of its
-// length. On an NVIDIA H100, 2026-11-26, 8,192 lists of some 100 candidates with room for 1,024
-// took 42 us as if they were full; 4,096 with room for as many, 2026-11-27, 31 us where one warp of
-// each block worked and 13 where all did.
+// Lists that fit one warp of a block: the capacity of a list says little about its length.
+// Measured: many short lists with a large capacity took as long as full ones; one warp per list is
+// faster.
 constexpr int per_lane = 8, short_list = 32 * per_lane;
 
-// body<block, per_thread>(query, s) for the queries of a block, one or as many as it has warps: a
-// warp has one with a short list, the block the others one after the other.
+// Calls body<block, per_thread>(query, s) for the block's queries, one or at most as many as it has
+// warps. A warp takes a query with a short list; the whole block takes the others one after the
+// other.
 template <int block, int per_thread, class Body>
 __device__ __forceinline__ void by_length(const CandidateLists& lists, ListShared (&s)[block / 32],
                                           const Body& body) {
@@ -184,7 +184,7 @@ __device__ __forceinline__ void close(const CandidateLists& lists, const FilterF
     const std::uint32_t key = enough ? smallest_key<block>(list.keys, task.k, s) : Order::nan;
     float threshold = enough ? threshold_of(key, e, lists) : most_certain(e, lists, fitness == fit);
     if (enough && threshold > used) {
-        // Perhaps a little larger than the k-th upper value: if that one is within the passes'
+        // T may be slightly larger than the k-th upper value. If that value is within the passes'
         // threshold, so is the answer.
         int within = 0;
 #pragma unroll
@@ -204,7 +204,7 @@ __device__ __forceinline__ void close(const CandidateLists& lists, const FilterF
             append<1>(list.within(i, threshold), &s.kept,
                       [&](int slot, int) { ids[slot] = list.entries[i].point; });
         barrier<block>();
-        // Few of the entries: dividing by n takes longer than all else.
+        // Few of the entries: dividing by n takes longer than everything else.
         for (int i = thread_of<block>(); i < s.kept; i += block) {
             const std::int64_t row = row_at(form, ids[i], task.n);
             ids[i] = static_cast<std::uint32_t>(row);
@@ -218,7 +218,7 @@ __device__ __forceinline__ void close(const CandidateLists& lists, const FilterF
         const std::int64_t rows = first_rows<block>(task, lists.capacity);
 #pragma unroll
         for (int i = 0; fills && i < per_thread; ++i) {
-            // The first rows are appended whole.
+            // The first rows are appended as a whole, below.
             const bool near = list.within(i, used);
             const std::int64_t row = near ? row_at(form, list.entries[i].point, task.n) : 0;
             append<1>(near && row >= rows && !(task.self && row == task.self[query]), &s.kept,
@@ -277,16 +277,17 @@ __global__ void column_thresholds_kernel(const float* threshold, const float* ha
                                          std::int64_t n, float* out) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (i >= whole_tiles(n)) return;
-    // Rounded upwards, and by more than adding one half norm and subtracting the other round.
+    // Rounded upwards, and widened by more than adding one half norm and subtracting the other
+    // round.
     const float slack = 0x1p-21f * fmaxf(fabsf(threshold[min(i, n - 1)]), fabsf(half_norm[i]));
     // Padding past n is NaN: no pair passes.
     out[i] = i < n ? __fadd_ru(__fadd_ru(threshold[i], half_norm[i]), slack)
                    : __int_as_float(0x7fffffff);
 }
 
-// Launches with a block and a number of entries per thread that hold `entries`: the smallest block
-// that does, as what takes a block's time is to wait for its warps, or, where queries are few and
-// blocks have the device to themselves, the largest.
+// Launches with a block size and a number of entries per thread that hold `entries`. The smallest
+// such block is best, because waiting for its warps dominates a block's time. If queries are few,
+// blocks have the device to themselves, and the largest is best.
 template <class Launch>
 void sized(std::int64_t entries, std::int64_t queries, Launch launch) {
     if (queries <= few_queries && entries <= 4096) launch.template operator()<1024, 4>();
@@ -298,9 +299,9 @@ void sized(std::int64_t entries, std::int64_t queries, Launch launch) {
     else launch.template operator()<1024, 16>();
 }
 
-// Queries have a block each as long as the device has room for all of them, else some share one
-// (by_length). Reasoned: so many blocks are several for each multiprocessor, among which queries
-// with long lists spread.
+// One block per query as long as the device has room for all of them; otherwise queries share a
+// block (by_length). Reasoned: this many blocks are several per multiprocessor, which spreads
+// queries with long lists.
 unsigned list_blocks(std::int64_t queries, int block) {
     constexpr std::int64_t least = 1024;
     const std::int64_t each = std::clamp<std::int64_t>(queries / least, 1, block / 32);

@@ -1,6 +1,6 @@
-// The epilogue of the fused filters: a warp finds candidates in its accumulators by ballot, appends
-// them to a short list of its own in shared memory, and flushes the list to the queries' lists in
-// global memory when it is nearly full.
+// The epilogue of the fused filters. A warp finds candidates in its accumulators by ballot and
+// appends them to its own short list in shared memory. It flushes that list to the queries' lists
+// in global memory when the list is nearly full.
 #pragma once
 
 #include "gpu/filter/pass.h"
@@ -8,7 +8,7 @@
 
 namespace kith::gpu {
 
-// Whose candidates those of a row of the pass are.
+// The query that owns the candidates of a row of the pass.
 __device__ __forceinline__ std::uint32_t query_of_row(const FilterPass& pass, int row) {
     return pass.row_query && row < pass.q ? pass.row_query[row] : static_cast<std::uint32_t>(row);
 }
@@ -17,15 +17,15 @@ __device__ __forceinline__ std::uint32_t query_of_row(const FilterPass& pass, in
 struct WarpList {
     static constexpr int most_room = 128, least_room = 48;
     static constexpr int entry_bytes = static_cast<int>(sizeof(Candidate) + sizeof(std::uint32_t));
-    // Marks a pair whose query is the column: its value is still that of the row as query.
+    // Marks a pair with the column as its query. Its value is still that of the row as the query.
     static constexpr std::uint32_t column = 0x80000000u;
     Candidate* entries;
     std::uint32_t* queries;
     int room = most_room;
     int count = 0;
 
-    // Every lane must call. A lane's places are asked for at once: each takes as long as all of
-    // them.
+    // Every lane must call. A lane issues all its atomics at once, because one takes as long as all
+    // of them.
     __device__ void flush(const FilterPass& pass) {
         constexpr int each = most_room / 32;
         const int lane = static_cast<int>(threadIdx.x % 32);
@@ -64,8 +64,8 @@ __device__ __forceinline__ T pick16(const T* v, int i) {
 }
 
 // Appends entry(value(i), i) and its query for each bit i of a thread's `mask`. Every lane must
-// call. Unlike append() of primitives/block.cuh it needs no atomic operation, as a list is its
-// warp's own, and it empties a full one.
+// call. Unlike append() of primitives/block.cuh it needs no atomic operation, because the warp owns
+// the list, and it flushes a full list.
 template <class Value, class Entry>
 __device__ __forceinline__ void append_bits(std::uint32_t mask, Value value, WarpList& list,
                                             const FilterPass& pass, Entry entry) {
@@ -82,7 +82,7 @@ __device__ __forceinline__ void append_bits(std::uint32_t mask, Value value, War
     }
 }
 
-// The same of values in registers, of which bit i is of value i % 16.
+// Like append_bits(), for values in registers: bit i refers to value i % 16.
 template <class T, class Entry>
 __device__ __forceinline__ void append_to_list(std::uint32_t mask, const T* values, WarpList& list,
                                                const FilterPass& pass, Entry entry) {
@@ -90,8 +90,8 @@ __device__ __forceinline__ void append_to_list(std::uint32_t mask, const T* valu
         mask, [&](int i) { return pick16(values, i); }, list, pass, entry);
 }
 
-// The threshold of a row as a point, for columns that are queries: a pair passes when a -
-// column_threshold is not above it. -half_norm, widened by more than the subtraction rounds.
+// The threshold of a row as a point, for columns that are queries: -half_norm, widened by more than
+// the subtraction rounds. A pair passes if a - column_threshold is not above it.
 __device__ __forceinline__ float point_threshold(float half_norm) {
     return __fmaf_ru(fabsf(half_norm), 0x1p-22f, -half_norm);
 }
@@ -104,12 +104,13 @@ struct ThreadTile {
     const float2* column_threshold = nullptr;  // of the columns as queries, in shared memory
 };
 
-// Of a thread's two rows: values up to which pairs are counted and not appended, and how many were.
+// For a thread's two rows: the values up to which pairs are counted instead of appended, and the
+// counts.
 struct ThreadCounts {
-    float upper_sure, lower_sure;  // NaN: none is
+    float upper_sure, lower_sure;  // NaN: none is counted
     int upper = 0, lower = 0;
 
-    // What is left of the mask of 16 values. -inf is of a point that is not covered.
+    // Returns the rest of the mask of 16 values. -inf is the value of a point that is not covered.
     __device__ __forceinline__ std::uint32_t take(std::uint32_t mask, const float* values) {
         std::uint32_t sure = 0;
 #pragma unroll
@@ -123,11 +124,11 @@ struct ThreadCounts {
     }
 };
 
-// A thread's accumulators of 16 rows and `size / 2` columns in the layout that wgmma and mma.sync
-// share: value i belongs to the thread's upper row, or with i & 2 to its lower, and to column (i /
-// 4) * 8 + (lane % 4) * 2 + i % 2. Appends what is within the rows' thresholds and, with `both`,
-// within the columns'; but for what is counted. One vote tells which 16 values of a thread hold
-// any; mostly none do.
+// A thread's accumulators of 16 rows and `size / 2` columns, in the layout that wgmma and mma.sync
+// share. Value i belongs to the thread's upper row, or to its lower row if i & 2. Its column is (i
+// / 4) * 8 + (lane % 4) * 2 + i % 2. Appends the pairs within the rows' thresholds and, with
+// `both`, within the columns', except those that are counted. One vote tells which groups of 16
+// values of a thread hold a candidate; most hold none.
 template <int size, bool both = false, bool counts = false>
 __device__ __forceinline__ void append_candidates(const float* v, const ThreadTile& tile,
                                                   WarpList& list, const FilterPass& pass,
@@ -164,7 +165,7 @@ __device__ __forceinline__ void append_candidates(const float* v, const ThreadTi
     for (int group = 0; group < groups; ++group) {
         if (!(hit >> group & (both ? 17u : 1u))) continue;
         const float* const values = v + group * 16;
-        std::uint32_t mask = 0;  // bits of the rows as queries, and above these of the columns
+        std::uint32_t mask = 0;  // bits of the rows as queries; above them, bits of the columns
 #pragma unroll
         for (int i = 0; i < 16; ++i)
             if (values[i] <= (i & 2 ? tile.lower_threshold : tile.upper_threshold)) mask |= 1u << i;

@@ -1,4 +1,4 @@
-// A query's threshold for values that bound those of all coordinates from below (projection.h,
+// A query's threshold for values that are lower bounds of the full-dimensional ones (projection.h,
 // bytes.h).
 #pragma once
 
@@ -7,13 +7,14 @@
 
 namespace kith::gpu {
 
-// Of values along directions, from that of all coordinates and the query's share of the error.
+// For projected values: from the full-dimensional threshold and the query's share of the error.
 __device__ __forceinline__ float coarse_threshold(float threshold, float error) {
-    if (threshold == __int_as_float(0xff800000)) return threshold;  // nothing passes
+    if (threshold == __int_as_float(0xff800000))
+        return threshold;  // uncovered points (-inf) pass alone
     return fminf(__fadd_ru(threshold, error), largest_f32);
 }
 
-// Of whole numbers of 8 bits, in units of `unit`, their step squared.
+// For int8 values, in units of `unit`, the square of their step.
 __device__ __forceinline__ int coarse_threshold(float threshold, float error, double unit) {
     if (threshold == __int_as_float(0xff800000)) return ByteLimits::nothing;
     const double highest = (static_cast<double>(threshold) + static_cast<double>(error)) / unit + 1;

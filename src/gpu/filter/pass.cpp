@@ -1,5 +1,4 @@
-// The filter that a pass names: the direct one, or the fused one in the instructions that the plan
-// names.
+// Dispatches a pass to the direct filter, or to the fused filter of the plan's instruction set.
 #include "gpu/filter/pass.h"
 
 #include "gpu/filter/direct.h"

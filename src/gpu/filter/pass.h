@@ -1,7 +1,7 @@
-// One pass of a filter: values of all queries with a range of points, each compared with its
-// query's threshold in registers. What passes (rarely) is a candidate; the q x n matrix of values
-// never exists in memory. The fused filter computes products in matrix units (fused_sm90a.cu,
-// fused_sm80.cu), the direct one the metric itself (direct.cu).
+// One pass of a filter: the values of all queries with a range of points, each compared in
+// registers with its query's threshold. The few pairs within the threshold are candidates; the q x
+// n matrix of values never exists in memory. The fused filter computes products in matrix units
+// (fused_sm90a.cu, fused_sm80.cu); the direct filter computes the metric itself (direct.cu).
 #pragma once
 
 #include <cuda_fp16.h>
@@ -14,75 +14,77 @@
 
 namespace kith::gpu {
 
-// A pair that passed: the filter's value a = half_norm - <u^, v^>, or the metric's + half_norm, and
-// the position of the point.
+// A candidate pair: the filter's value, a = half_norm - <u^, v^> (fused) or the metric's value +
+// half_norm (direct), and the position of the point.
 struct Candidate {
     float a;
     std::uint32_t point;
 };
 
-// All arrays on the device. Vectors of the fused filter: rows of `width` halves (a multiple of 16),
-// 16-byte aligned; words of the direct one: panels (direct.h).
+// All arrays are on the device. The fused filter reads vectors: rows of `width` halves (a multiple
+// of 16), 16-byte aligned. The direct filter reads words in panels (direct.h).
 struct FilterPass {
     exact::Step step = exact::Step::dot;                         // dot: the fused filter
-    exact::Coordinates coordinates = exact::Coordinates::exact;  // of the direct one
+    exact::Coordinates coordinates = exact::Coordinates::exact;  // of the direct filter
     float exponent = 0;                                          // DirectForm::exponent
     const void* queries = nullptr;                               // q x width
     const void* points = nullptr;                                // n x width
-    const float* half_norm = nullptr;  // n: what the accumulators are initialised to; with +inf up
+    const float* half_norm = nullptr;  // n: initial value of the accumulators; +inf as padding up
                                        // to a multiple of filter_tile_points
     std::int64_t q = 0, n = 0, width = 0;
-    // The points of this pass: both multiples of filter_tile_points, but for a count that ends with
-    // the points.
+    // The points of this pass. Both are multiples of filter_tile_points, except that a count may
+    // end with the points.
     std::int64_t first = 0, count = 0;
-    // Candidates: pairs with a <= threshold[query]. Entry i of a query at candidates[query *
-    // capacity + i]; counts[query] may exceed capacity: what did not fit is lost.
+    // Candidates are the pairs with a <= threshold[query]. Entry i of a query is at
+    // candidates[query * capacity + i]. counts[query] may exceed capacity: entries that did not fit
+    // are lost.
     const float* threshold = nullptr;
     Candidate* candidates = nullptr;
     std::int32_t* counts = nullptr;
     std::int64_t capacity = 0;
-    // Where not null (sm_90a only), queries are the points by position, and a tile serves both
-    // sides: its columns, as queries, have the rows within column_threshold (see column_thresholds;
-    // padded as half_norm) as candidates. Tiles left of the diagonal are not computed, unless their
-    // rows lie before `first`: those columns were queries of an earlier pass.
+    // If not null (sm_90a only), the queries are the points by position, and a tile serves both
+    // sides: its columns act as queries, too. A column's candidates are the rows within
+    // column_threshold (see column_thresholds; padded as half_norm). Tiles left of the diagonal are
+    // not computed, unless their rows lie before `first`: their columns were queries of an earlier
+    // pass.
     const float* column_threshold = nullptr;
-    // Or, where not null, every value: a of (query, first + i) at all[query * ld + i], ld a
-    // multiple of filter_tile_points that is at least count.
+    // If not null, the pass stores every value instead: a of (query, first + i) at all[query * ld +
+    // i]. The stride ld is a multiple of filter_tile_points and at least count.
     float* all = nullptr;
     std::int64_t ld = 0;
-    // Where not null (sm_90a, neither `all` nor columns that are queries), half norms and
-    // thresholds are terms of the products (augmented.h): a candidate is a pair whose sum has its
-    // sign set, and its a that sum plus its threshold. Terms of more than 16 bytes a row are one
-    // plane of such rows behind the other, so many bytes apart.
+    // If not null (sm_90a, without `all` and without columns as queries), half norms and thresholds
+    // are bias columns of the product (augmented.h). A candidate is a pair with the sign bit of its
+    // sum set; its a is that sum plus its threshold. Terms of more than 16 bytes per row lie in
+    // several planes of 16-byte rows; query_plane and point_plane are the bytes between planes.
     const void *query_terms = nullptr, *point_terms = nullptr;
     int term_planes = 1;
     std::int64_t query_plane = 0, point_plane = 0;
-    // Where not null, of halves with the latter, of whole numbers of 8 bits where says_sums: only
-    // these tiles, counted from `first`. Of each listed_queries queries, tile_counts says how many,
-    // at tiles[group * tile_stride].
+    // If not null, the pass visits only these tiles, counted from `first`. Requires fp16 vectors
+    // with bias columns, or int8 vectors with says_sums. Each group of listed_queries queries has
+    // tile_counts[group] tiles, at tiles[group * tile_stride].
     const std::uint32_t* tiles = nullptr;
     const std::uint32_t* tile_counts = nullptr;
-    std::int64_t tile_stride = 0;  // the most that it says
-    // Where not null, with the latter: queries are rows that were gathered, of which candidates and
-    // counts are those of row_query[row].
+    std::int64_t tile_stride = 0;  // the largest tile count
+    // If not null (requires `tiles`), the queries are gathered rows: the candidates and counts of a
+    // row belong to query row_query[row].
     const std::uint32_t* row_query = nullptr;
-    // Of whole numbers of 8 bits, whole K-tiles of them: whether the a of a candidate has the bits
-    // of the int that its sum and half norm make, or less (of half norms and thresholds that terms
-    // do not hold); else it is 0.
+    // For int8 vectors in whole K-tiles: the a of a candidate holds the bits of an int, its sum
+    // plus half norm. The int is smaller if bias columns cannot represent the half norm or the
+    // threshold. Otherwise a is 0.
     bool says_sums = false;
     // Largest cluster (sm_90a): 1 for tools that do not follow mbarriers of other blocks.
     int most_cluster = 2;
-    // Of Step::logarithms what a query adds to its values, q.
+    // For Step::logarithms: the term that a query adds to its values, q.
     const float* query_term = nullptr;
 };
 
-// Thresholds of columns as queries: a' = a - half_norm[column] + half_norm[row] <=
-// threshold[column] for every pair that passes with a <= out[column] - half_norm[row] in f32,
-// roundings included. `out` has room for whole tiles of points.
+// Thresholds of columns as queries. Every pair with a' = a - half_norm[column] + half_norm[row] <=
+// threshold[column] satisfies a <= out[column] - half_norm[row] in f32, roundings included. `out`
+// has room for whole tiles of points.
 void column_thresholds(const float* threshold, const float* half_norm, std::int64_t n, float* out,
                        cudaStream_t stream);
 
-// Which matrix instructions run it: wgmma and TMA (compute capability 9.0), or mma.sync (8.0 and
+// The matrix instructions of a pass: wgmma and TMA (compute capability 9.0), or mma.sync (8.0 and
 // later).
 enum class FilterIsa { sm_80, sm_90a };
 

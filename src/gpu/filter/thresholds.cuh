@@ -1,5 +1,5 @@
-// What closes a query's list: thresholds from upper values that a block holds in its registers, and
-// the candidates of queries that all points are alike to.
+// Device functions that finalize a query's list. They compute thresholds from upper values in a
+// block's registers, and the candidates of queries at the same distance from all points.
 #pragma once
 
 #include "exact/order.h"
@@ -16,26 +16,26 @@ __device__ __forceinline__ std::uint32_t upper_key(float a, float f, float ceili
     return Order::key(f < infinity && upper < ceiling ? upper : infinity);
 }
 
-// The threshold that a key of an upper value stands for. Above lists.farthest there is nothing but
-// infinite keys.
+// The threshold for a given key of an upper value. Above lists.farthest there are only infinite
+// keys.
 __device__ __forceinline__ float threshold_of(std::uint32_t key, float e,
                                               const CandidateLists& lists) {
-    // A query that is not filtered has none.
+    // A query that is not filtered has no threshold.
     if (e == __int_as_float(0xff800000)) return e;
     return fminf(__fmaf_ru(Order::value(key), lists.growth, 2.0f * e),
                  fminf(__fadd_ru(lists.farthest, 2.0f * e), largest_f32));
 }
 
-// A threshold that all finite keys are within, where there is one of `fit` queries; else +inf,
-// which is none.
+// A threshold that includes every finite key, if the query is `fit` and such a threshold exists.
+// Else +inf, which means no threshold.
 __device__ __forceinline__ float most_certain(float e, const CandidateLists& lists, bool fit) {
     const float infinity = __int_as_float(0x7f800000);
     return fit && lists.farthest < largest_f32 ? threshold_of(Order::key(infinity), e, lists)
                                                : infinity;
 }
 
-// Whether fewer than k points may have finite keys, and a list up to that threshold has all of
-// them: the first rows follow. `key`: of the k-th smallest upper value.
+// True if fewer than k points may have finite keys and a list up to that threshold contains all of
+// them: the first rows then fill the result. `key` is that of the k-th smallest upper value.
 __device__ __forceinline__ bool ends_finite(std::uint32_t key, float threshold, float e,
                                             const CandidateLists& lists) {
     return lists.farthest < largest_f32 && !(Order::value(key) < __int_as_float(0x7f800000)) &&
@@ -44,7 +44,8 @@ __device__ __forceinline__ bool ends_finite(std::uint32_t key, float threshold, 
 
 struct ListShared {
     std::uint32_t sums[64];
-    int kept, self_place;  // entries; of them the place of that which is left out, or -1
+    int kept, self_place;  // entries, and the place among them of the query itself, which is left
+                           // out, or -1
 };
 
 // `near`: the keys are near each other (word_threshold).
@@ -57,8 +58,8 @@ __device__ __forceinline__ std::uint32_t smallest_key(const std::uint32_t (&keys
         keys, static_cast<int>(order), static_cast<int>(order / 16), s.sums, in_all, word);
 }
 
-// How many first rows have k neighbours, or some more, n where there are fewer; 0 where that is
-// more than `most`.
+// The number of leading rows that contain k neighbours, rounded up, or n if there are fewer
+// neighbours. 0 if the number exceeds `most`.
 template <int block>
 __device__ std::int64_t first_rows(const CloseTask& task, std::int64_t most) {
     const std::int64_t step = min((task.k + 31) / 32 * 32, static_cast<std::int64_t>(block));
@@ -73,7 +74,7 @@ __device__ std::int64_t first_rows(const CloseTask& task, std::int64_t most) {
     return rows;
 }
 
-// Appends rows [0, rows) to a query's ids, as far as these have room.
+// Appends rows [0, rows) to a query's ids up to the capacity.
 template <int block>
 __device__ __forceinline__ void append_rows(const CloseTask& task, std::int64_t query,
                                             std::int64_t rows, std::int64_t capacity,
