@@ -1,4 +1,4 @@
-// A thread owns a row.
+// Kernels of augmented.h. A thread owns a row.
 #include "gpu/filter/augmented.h"
 
 #include <cuda_bf16.h>
@@ -11,8 +11,8 @@ namespace kith::gpu {
 
 namespace {
 
-// x = t[0] + t[1] + t[2], each x's next eight bits; infinite or NaN, it is the first. Bits of an x
-// below 2^-118 may be lost, which lowers |x|.
+// x = t[0] + t[1] + t[2], each with the next eight bits of x. t[0] alone holds an infinite or NaN
+// x. Bits of an x below 2^-118 may be lost, which lowers |x|.
 struct Terms {
     float t[3];
 };
@@ -42,18 +42,19 @@ __global__ void queries_kernel(std::int64_t q, std::int64_t padded, float gamma,
                                uint4* out) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (i >= padded) return;
-    // Past q, and where a query has no threshold, nothing passes: the product with 1 is of
-    // -largest_f32, subtracted.
+    // Rows past q and queries without a threshold pass nothing: their product with 1 is
+    // -largest_f32, which is subtracted.
     if (i >= q || !(threshold[i] >= -largest_f32)) {
         out[i] = make_uint4(0, pair_of(0, terms_of(-largest_f32).t[0]), 0, 0);
         return;
     }
     const float before = error[i], used = threshold[i];
     const float grown = fmaxf(before, __fmaf_ru(gamma, fabsf(used), base_error[i]));
-    // Twice: so that points at one distance, whose k-th closes the list, are within what they were
-    // before; and what sums of different thresholds round.
+    // Twice the growth keeps points at the distance of the k-th, which finalizes the list, within
+    // the threshold. The last term covers rounding in sums of different thresholds.
     float t = __fadd_ru(used, __fmaf_ru(2, __fadd_ru(grown, -before), 0x1p-20f * fabsf(used)));
-    // One more, as the sum of a pair with a = T may be 0; and what terms_of cannot hold.
+    // The next larger number, because the sum of a pair with a = T may be 0, plus bits that
+    // terms_of() cannot hold.
     t = nextafterf(__fadd_ru(t, 0x1p-100f), __int_as_float(0x7f800000));
     t = fminf(t, largest_f32);
     error[i] = grown;

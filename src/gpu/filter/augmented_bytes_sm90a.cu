@@ -1,4 +1,4 @@
-// Augmented vectors of whole numbers of 8 bits; see augmented_sm90a.cuh and bytes.h.
+// int8 vectors with bias columns; see augmented_sm90a.cuh and bytes.h.
 #include "gpu/filter/augmented_sm90a.cuh"
 #include "gpu/filter/bytes.h"
 
@@ -6,7 +6,7 @@ namespace kith::gpu {
 
 namespace sm90a {
 
-// Those whose candidates say their sums, by K-tiles, less one.
+// Kernels whose candidates carry their sums, indexed by K-tiles, less one.
 template <Start start, bool listed>
 constexpr auto saying_kernels = []<int... i>(std::integer_sequence<int, i...>) {
     return std::array<FusedKernel*, sizeof...(i)>{

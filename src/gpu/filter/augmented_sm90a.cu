@@ -1,4 +1,4 @@
-// Augmented vectors of halves, over all tiles or lists of them; see augmented_sm90a.cuh.
+// fp16 vectors with bias columns, over all tiles or lists of them; see augmented_sm90a.cuh.
 #include "gpu/filter/augmented_sm90a.cuh"
 
 namespace kith::gpu {

@@ -1,6 +1,6 @@
-// Augmented vectors on Hopper (augmented.h): products whose sign says what passes; see
-// fused_kernel_sm90a.cuh. How many MMAs a tile has is known to the compiler, one kernel for each,
-// and another for passes over lists of tiles.
+// Vectors with bias columns on Hopper (augmented.h): the sign of a product marks a candidate; see
+// fused_kernel_sm90a.cuh. There is one kernel for each number of MMA steps of a tile, and another
+// one for passes over lists of tiles.
 #pragma once
 
 #include <array>
@@ -11,18 +11,18 @@
 
 namespace kith::gpu::sm90a {
 
-// The a of a candidate that passed with `difference` below its threshold.
+// The a of a candidate: its threshold plus `difference`, which is negative.
 template <class Sum>
 __device__ __forceinline__ float value_of(int difference, float threshold) {
-    // Of whole numbers, both are in the bits of ints.
+    // For int8 vectors, both are the bits of ints.
     if constexpr (std::is_same_v<Sum, int>)
         return __uint_as_float(static_cast<unsigned>(difference) + __float_as_uint(threshold));
     else return __int_as_float(difference) + threshold;
 }
 
-// What append_exchanged() asks of a thread's rows, whose values pass where they are negative; they
-// lie as append_candidates of candidates.cuh has them. Where nobody asks for the candidates' a,
-// thresholds are not looked at.
+// A thread's rows as append_exchanged() needs them. A negative value is a candidate; values lie as
+// in append_candidates of candidates.cuh. Thresholds are not read unless the candidates' a is
+// needed.
 template <bool says_values, class Sum>
 struct NegativeRows {
     float upper_threshold, lower_threshold;
@@ -59,8 +59,8 @@ struct NegativeRows {
     }
 };
 
-// Appends the pairs whose values are negative, of the rows. Signs say it: the matrix units' NaN has
-// none.
+// Appends the pairs of the rows with negative values. The sign bit is enough: the NaN of the matrix
+// units has it clear.
 template <bool says_values, bool exchanges>
 struct AppendNegative : Epilogue {
     float upper_threshold = 0, lower_threshold = 0;
@@ -97,7 +97,7 @@ constexpr FusedKernel* augmented_kernel =
     fused_sm_90a<Mainloop<Arithmetic, start, FixedSteps<steps>, listed>,
                  AppendNegative<says_values, appends_by_exchange(listed)>>;
 
-// By the steps of an MMA, less one.
+// Indexed by the steps of an MMA, less one.
 template <class Arithmetic, Start start = Start::terms, bool listed = false>
 constexpr auto augmented_kernels = []<int... i>(std::integer_sequence<int, i...>) {
     return std::array<FusedKernel*, sizeof...(i)>{

@@ -1,9 +1,9 @@
-// Whole numbers of 8 bits on Hopper (bytes.h), with twice the coordinates of halves in an MMA and
-// sums that are exact; see fused_kernel_sm90a.cuh. A row of a K-tile is 128 bytes either way: the
-// schedule counts two numbers as one half.
+// int8 vectors on Hopper (bytes.h), with twice the coordinates of halves per MMA and exact sums;
+// see fused_kernel_sm90a.cuh. A row of a K-tile is 128 bytes for both types: the schedule counts
+// two int8 values as one half.
 //
-// The first MMA starts the accumulators, and half norms are added where values are compared: an
-// addition and a minimum are one instruction.
+// The first MMA overwrites the accumulators, and the epilogue adds the half norms: an addition and
+// a minimum are one instruction.
 #include <array>
 
 #include "gpu/filter/bytes.h"
@@ -13,8 +13,9 @@ namespace kith::gpu {
 
 namespace sm90a {
 
-// What append_exchanged() asks of a thread's rows, whose sums, with the half norm of the column,
-// pass within thresholds; values lie as append_candidates of candidates.cuh has them.
+// A thread's rows as append_exchanged() needs them. A pair is a candidate if its sum plus the half
+// norm of the column is within the row's threshold. Values lie as in append_candidates of
+// candidates.cuh.
 template <bool says_sums>
 struct SumRows {
     const int2* half_norms;  // of the thread's columns: two of every eight columns
@@ -55,8 +56,8 @@ struct SumRows {
     }
 };
 
-// The groups of sixteen of a thread's values that hold one whose sum and the half norm of its
-// column are within the threshold of its row, as bits.
+// A bit for each group of sixteen of a thread's values that contains a candidate. A candidate's sum
+// plus the half norm of its column is within the threshold of its row.
 __device__ __forceinline__ unsigned hit_sums(const int (&d)[64], const int2* columns, int upper_row,
                                              int lower_row) {
     unsigned hit = 0;
@@ -116,7 +117,7 @@ void bytes_pass_sm_90a(const FilterPass& pass, cudaStream_t stream) {
         return;
     }
     using namespace sm90a;
-    // Of less than a K-tile by how many steps there are, of more by how many the last K-tile has.
+    // Below one K-tile indexed by the number of steps, otherwise by the steps of the last K-tile.
     static constexpr std::array few = {byte_kernel<FixedSteps<1>>, byte_kernel<FixedSteps<2>>,
                                        byte_kernel<FixedSteps<3>>};
     static constexpr std::array many = {byte_kernel<ManySteps<0>>, byte_kernel<ManySteps<1>>,

@@ -91,8 +91,8 @@ struct CloseTask {
 };
 
 // Finalizes the lists after the passes. T is the k-th smallest upper value of a list (or a slightly
-// larger one). If T is within the threshold and the list is complete, the list contains every point
-// of the answer with a value of at most T. Its entries up to T are the candidates to rescore.
+// larger one). If T is within the threshold and the list is complete, every point of the answer is
+// in the list, with a value of at most T. The entries up to T are the candidates to rescore.
 //
 // Otherwise the count becomes 0. The threshold becomes T, which is certain, if the query is fit and
 // the list has k entries. Else it becomes one that includes all finite keys, if a fit query has

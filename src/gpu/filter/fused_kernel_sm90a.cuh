@@ -1,42 +1,43 @@
 // The fused filter on Hopper: a GEMM by TMA and wgmma whose epilogue compares the accumulators with
-// thresholds. The one kernel of all of its forms: what they multiply, how accumulators start and
-// the epilogue are its parameters.
+// thresholds. One kernel serves all forms. Its parameters are the arithmetic, the start of the
+// accumulators and the epilogue.
 //
 // grid        as many blocks as multiprocessors, in clusters of one or two; persistent
 // cluster     two blocks take the same points for different queries: each loads half of a tile of
-// points for both block       128 queries x tiles of 256 points: a producer warp, of which one
-// thread loads, four consumer warpgroups warpgroup   64 queries x 128 points, 64 accumulators a
-// thread work tile   a block's queries x a segment of tiles; all blocks walk the segments together,
-// so points are in L2
+//             points for both
+// block       128 queries x tiles of 256 points: a producer warp, of which one thread loads, and
+// four
+//             consumer warpgroups
+// warpgroup   64 queries x 128 points, 64 accumulators a thread
+// work tile   a block's queries x a segment of tiles; all blocks walk the segments together, so
+//             points are in L2
 //
-// Main loop: K-tiles of 64 halves, or of twice as many numbers of 8 bits, go through a multistage
-// pipeline in shared memory. Where all K-tiles of the queries fit they stay for a whole work tile,
-// otherwise they are loaded again with every tile. The half norms of a tile, and where columns are
-// queries the columns' thresholds, have a pipeline of their own, one slot for a tile; the terms of
-// augmented vectors come with a tile's first K-tile, to slots that follow from the stages.
+// Main loop: K-tiles of 64 halves or 128 int8 values go through a multistage pipeline in shared
+// memory. If all K-tiles of the queries fit, they stay for a whole work tile; otherwise they are
+// loaded again with every tile. The half norms of a tile (and, if columns are queries, the columns'
+// thresholds) have a pipeline of their own, one slot for a tile. Bias columns come with a tile's
+// first K-tile, into slots; the number of slots follows from that of the stages.
 //
 // A stage or slot is reused when its mbarrier `empty` has seen all of its readers, and all readers
-// of the same stage of the cluster's other block. Who reads what decides what an arrival has to
-// prove (PTX ISA, 8 and 9.7.13):
+// of the same stage of the cluster's other block. The reader decides what an arrival has to prove
+// (PTX ISA, 8 and 9.7.13):
 //
-//   points,   read by wgmma (async proxy), written by TMA (async proxy) of both blocks.
-//   wgmma.wait_group: the MMAs of queries   the whole warpgroup are over, and with them their
-//   reads; an arrival after it needs no memory order, only
-//             to be seen. So one thread of a warpgroup arrives at its own block's mbarrier and at
-//             the other's, there without a release at cluster scope, as CUTLASS' consumer_release
-//             does.
+//   points,   read by wgmma (async proxy), written by TMA (async proxy) of both blocks. After
+//   queries   wgmma.wait_group the MMAs of the whole warpgroup are over, and with them their reads.
+//             An arrival after it needs no memory order; it only has to be seen. So one thread of a
+//             warpgroup arrives at its own block's mbarrier and at the other's, there without a
+//             release at cluster scope, as CUTLASS' consumer_release does.
 //   slots     read by every thread (generic proxy), written by bulk copies of the own block only.
-//   Each thread's reads
-//             -> its fence.proxy.async -> __syncwarp -> its warp's arrival, .release.cta -> the
-//             producer's wait, .acquire.cta -> its next copy to the slot: an unbroken chain of
-//             causality for a write after a read across proxies. Therefore every warp arrives, not
-//             one of a warpgroup.
+//             Each thread's reads -> its fence.proxy.async -> __syncwarp -> its warp's arrival,
+//             .release.cta -> the producer's wait, .acquire.cta -> its next copy to the slot: an
+//             unbroken chain of causality for a write after a read across proxies. Therefore every
+//             warp arrives, not one of a warpgroup.
 //
 // The other direction: the wait for `full` sees complete_tx, which makes copied bytes visible to
-// whoever waits for it. racecheck (compute-sanitizer 13.0) does not follow an arrival that one lane
-// makes for its warp behind __syncwarp: it reports a hazard of the half norms wherever a pipeline
-// wraps, here and with sm_80's copies alike, and of a pipeline of twenty lines; of the same twenty
-// lines with every thread arriving it reports none. TMA it does not see at all.
+// every waiter. The tool racecheck (compute-sanitizer 13.0) does not follow an arrival that one
+// lane makes for its warp after __syncwarp. It reports a hazard of the half norms wherever a
+// pipeline wraps, here and with sm_80's copies alike. It reports the same for a pipeline of twenty
+// lines, but not if every thread of that pipeline arrives. It does not see TMA at all.
 #pragma once
 
 #include <type_traits>
@@ -48,9 +49,9 @@
 
 namespace kith::gpu::sm90a {
 
-// What a kernel multiplies and accumulates: halves in f32, whose products are subtracted, or whole
-// numbers of 8 bits in int, of which those of queries are negated. start() takes a product of terms
-// (augmented.h), or of numbers of 8 bits, without what d held.
+// The arithmetic of a kernel: halves, accumulated in f32, with products subtracted; or int8,
+// accumulated in int, with negated queries. Function start() overwrites d with a product of bias
+// columns (augmented.h) or of int8 values.
 struct Halves {
     using Sum = float;
 #if defined(KITH_SM_90A)
@@ -74,12 +75,13 @@ struct Bytes {
 #endif
 };
 
-// How the accumulators of a tile start: the half norms are read into them; the first product starts
-// them; the product of the terms does, of one plane or two, or of wide_planes in two products.
+// The start of a tile's accumulators: the half norms are read into them, or the first product
+// overwrites them, or the product of the bias columns does. `terms` has one plane or two;
+// `wide_terms` has wide_planes, in two products.
 enum class Start { half_norms, first_product, terms, wide_terms };
 
-// The K-tiles of a tile: multiply<steps>(c, is_first) for each, in order. The compiler knows how
-// many steps of an MMA there are.
+// The K-tiles of a tile: calls multiply<steps>(c, is_first) for each, in order. The number of MMA
+// steps is known at compile time.
 template <int steps>
 struct FixedSteps {
     static constexpr bool resident = true;
@@ -97,7 +99,8 @@ struct FixedSteps {
 #endif
 };
 
-// Or how many steps the last K-tile has beyond whole ones, of which there may be none.
+// Only the number of steps of a partial last K-tile is known at compile time; 0 means there is
+// none.
 template <int tail>
 struct AnySteps {
     static constexpr bool resident = false;
@@ -112,8 +115,8 @@ struct AnySteps {
 #endif
 };
 
-// The same with one whole K-tile at least, which is peeled: what only the first one does is no
-// branch of the loop.
+// Like AnySteps, with at least one whole K-tile. That one is peeled, so that the loop has no branch
+// for the work of the first K-tile.
 template <int tail>
 struct ManySteps {
     static constexpr bool resident = false;
@@ -146,8 +149,7 @@ struct ThreadValues {
     int query_tile, row;
     int tile, column;        // counted from the pass' first; the first column of the thread
     const char* half_norms;  // of its columns, in shared memory: two of every eight columns
-    WarpExchange
-        exchange;  // the warp's; without room where the schedule was not asked for it, or has none
+    WarpExchange exchange;   // the warp's; no room if the schedule was not asked for it or has none
 };
 
 // Epilogues derive from this, and have
@@ -155,14 +157,14 @@ struct ThreadValues {
 //   apply(d, const ThreadValues&, WarpList&, const FilterPass&)  after the products of a tile
 struct Epilogue {
     static constexpr bool appends = true;            // to lists
-    static constexpr bool reads_half_norms = false;  // or what lies behind them
+    static constexpr bool reads_half_norms = false;  // or the column thresholds behind them
     __device__ void end(const SurePairs&, int) {}    // after the tiles of a work tile, with the row
 };
 
 #if defined(KITH_SM_90A)
 
-// A warp of the consumers. Its warpgroup has the upper or lower half of the queries (`rows`), left
-// or right half of the points (`half`).
+// A warp of the consumers. Its warpgroup has the upper or lower half of the queries (`rows`), and
+// the left or right half of the points (`half`).
 template <class Mainloop, class Epilogue>
 __device__ __forceinline__ void consume(const FilterPass& pass, const SurePairs& sure,
                                         const TileSchedule& schedule, const SharedStorage& s,
@@ -180,20 +182,20 @@ __device__ __forceinline__ void consume(const FilterPass& pass, const SurePairs&
                   reinterpret_cast<std::uint32_t*>(
                       own_list + schedule.room.list * static_cast<int>(sizeof(Candidate))),
                   schedule.room.list};
-    // A stage whose K-tile the warpgroup has multiplied.
+    // Releases a stage after the warpgroup has multiplied its K-tile.
     const auto release_stage = [&](int stage) {
         if (!elected) return;
         mbarrier_arrive(s.empty(stage));
         if (schedule.cluster > 1) mbarrier_arrive_remote(s.empty(stage), cta_rank ^ 1);
     };
-    // A slot that this warp has read.
+    // Releases a slot that this warp has read.
     const auto release_slot = [&](int slot) {
         fence_proxy_async();
         __syncwarp();
         if (lane == 0) mbarrier_arrive(s.half_norms_empty(slot));
     };
-    // Rows of eight terms in bf16, or 16 in 8 bits, and for as many more that an MMA multiplies
-    // zeros or another plane.
+    // Rows of eight terms in bf16 or 16 in int8, followed by a second set of rows that the MMA
+    // reads: zeros if there is one plane, else another plane.
     const bool one_plane = start != Start::wide_terms && schedule.planes == 1;
     const auto terms_at = [&](std::uint32_t address, int plane_rows) {
         return core_matrices(address, one_plane
@@ -202,7 +204,7 @@ __device__ __forceinline__ void consume(const FilterPass& pass, const SurePairs&
     };
     const std::uint64_t query_terms = terms_at(
         s.query_terms() + static_cast<std::uint32_t>(rows * 64 * term_bytes), tile_queries);
-    // Of wide terms a descriptor's distance from the first two planes to the others.
+    // For wide terms: the descriptor distance from the first two planes to the others.
     constexpr std::uint64_t other_query_planes = 2 * tile_queries * term_bytes >> 4,
                             other_point_planes = 2 * tile_points * term_bytes >> 4;
     const bool resident = Steps::resident || schedule.resident;
@@ -308,9 +310,9 @@ __global__ void __launch_bounds__(threads, 1)
                                                            cluster);
     } else {
         setmaxnreg_inc<104>();
-        // From a shuffle, so that the compiler knows it to be one number for the warp: descriptors
-        // and addresses are then computed in uniform registers, 3 instructions for an MMA instead
-        // of 13.
+        // From a shuffle, so that the compiler knows that the number is uniform in the warp. It
+        // then computes descriptors and addresses in uniform registers: 3 instructions for an MMA
+        // instead of 13.
         const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0) - 4;
         consume<Mainloop, Epilogue>(pass, sure, schedule, s, shared, cta_rank, cluster, warp);
     }

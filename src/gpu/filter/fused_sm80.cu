@@ -4,13 +4,14 @@
 // grid       as many blocks as multiprocessors; persistent
 // block      128 queries x tiles of 256 points: 2 x 4 warps
 // warp       64 queries x 64 points, 128 accumulators a thread, initialised to the half norms; each
-// MMA subtracts work tile  a block's queries x a segment of tiles; all blocks walk the segments
-// together, so that points are in L2
+//            MMA subtracts
+// work tile  a block's queries x a segment of tiles; all blocks walk the segments together, so that
+//            points are in L2
 //
 // Main loop: K-tiles of 32 coordinates go through a multistage pipeline in shared memory.
 // mbarriers, not __syncthreads, guard a stage: while one warp compares, others multiply the next
-// tile. Where all K-tiles of the queries leave room for the pipeline they stay for a whole work
-// tile, otherwise they are loaded again with every tile.
+// tile. If all K-tiles of the queries leave room for the pipeline, they stay for a whole work tile;
+// otherwise they are loaded again with every tile.
 #include <algorithm>
 #include <array>
 
@@ -38,14 +39,14 @@ constexpr int warp_bytes = WarpList::most_room * WarpList::entry_bytes + warp_ti
 constexpr int max_stages = 8, enough_stages = 4;
 constexpr int barrier_bytes = 2 * max_stages * 8, front_bytes = barrier_bytes + warps * warp_bytes;
 
-// The tile schedule of a pass. Shared memory: barriers, each warp's storage, resident K-tiles of
-// queries, stages. A stage: a K-tile of points, a K-tile of queries where they are not resident,
-// the half norms of a tile.
+// The tile schedule of a pass. Shared memory holds barriers, each warp's storage, resident K-tiles
+// of queries, and stages. A stage holds a K-tile of points, a K-tile of queries unless they are
+// resident, and the half norms of a tile.
 struct TileSchedule {
     int k_tiles = 0;  // of 32 coordinates
     int stages = 0;   // of the pipeline
     int ahead =
-        0;  // K-tiles that are copied ahead; the other stages are how far warps may drift apart
+        0;  // K-tiles that are copied ahead; the remaining stages bound the distance between warps
     int resident = 0;  // K-tiles of queries that stay; 0: they are loaded with every tile
     int stage_bytes = 0;
     int tiles = 0, segment = 0;
@@ -64,7 +65,7 @@ __device__ __forceinline__ void mma_m16n8k16(float* d, const std::uint32_t* a,
 }
 
 // The swizzled offset of a vector of eight coordinates (16 bytes) in a K-tile. Two rows fill all
-// banks once; the four vectors of a row are permuted from one pair of rows to the next, so that
+// banks once. The four vectors of a row are permuted from one pair of rows to the next. So
 // ldmatrix, which reads the same vector of eight rows, has no bank conflicts.
 __device__ __forceinline__ std::uint32_t swizzled(int row, int vector) {
     return static_cast<std::uint32_t>(row * k_tile_bytes + (vector ^ (row / 2 % 4)) * 16);
@@ -113,7 +114,7 @@ __device__ __forceinline__ void load_k_tile(std::uint32_t to, const void* rows, 
     }
 }
 
-// A work tile: its first query, its tiles of points.
+// A work tile: its first query and its tiles of points.
 struct WorkTile {
     std::int64_t id, query;
     int tile, end;

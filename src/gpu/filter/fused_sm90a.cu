@@ -1,4 +1,4 @@
-// Halves on Hopper, with the half norms in the accumulators; see fused_kernel_sm90a.cuh.
+// fp16 vectors on Hopper, with the half norms in the accumulators; see fused_kernel_sm90a.cuh.
 #include <array>
 
 #include "gpu/filter/fused_kernel_sm90a.cuh"
@@ -32,7 +32,7 @@ struct AppendRows : RowThresholds {
     }
 };
 
-// Of rows and columns.
+// Appends candidates of the rows and of the columns.
 struct AppendBoth : RowThresholds {
     using RowThresholds::RowThresholds;
     static constexpr bool reads_half_norms =
@@ -41,12 +41,12 @@ struct AppendBoth : RowThresholds {
                           const FilterPass& pass) {
         thread_tile.column =
             static_cast<std::uint32_t>(static_cast<int>(pass.first) + values.column);
-        // Rows of an earlier pass have been compared with these columns, those on the diagonal with
-        // each other.
+        // An earlier pass has compared its rows with these columns. Rows on the diagonal have been
+        // compared with each other.
         const int rows_tile = values.query_tile * tile_queries / tile_points,
                   first_tile = static_cast<int>(pass.first) / tile_points;
         const bool columns = rows_tile >= first_tile && rows_tile != first_tile + values.tile;
-        // Half norms have room for whole tiles, so the rows past q are there.
+        // Half norms have room for whole tiles, so the rows past q exist.
         thread_tile.upper_point_threshold =
             columns ? point_threshold(__ldg(pass.half_norm + values.row)) : no_threshold();
         thread_tile.lower_point_threshold =
@@ -68,7 +68,7 @@ struct StoreAll : Epilogue {
     }
 };
 
-// Counts sure candidates of the rows, and appends the others.
+// Counts the certain hits of the rows, and appends the other candidates.
 struct CountSure : RowThresholds {
     ThreadCounts counted;
     __device__ CountSure(const FilterPass& pass, const SurePairs& sure, int row)
@@ -82,7 +82,7 @@ struct CountSure : RowThresholds {
             static_cast<std::uint32_t>(static_cast<int>(pass.first) + values.column);
         append_candidates<64, false, true>(d, thread_tile, list, pass, &counted);
     }
-    // Four lanes have the same rows; those past q have counted nothing.
+    // Four lanes have the same rows; rows past q have counted nothing.
     __device__ void end(const SurePairs& sure, int row) {
 #pragma unroll
         for (int step = 1; step < 4; step *= 2) {
@@ -98,7 +98,7 @@ struct CountSure : RowThresholds {
 template <class Epilogue, int tail>
 constexpr FusedKernel* half_kernel =
     fused_sm_90a<Mainloop<Halves, Start::half_norms, AnySteps<tail>>, Epilogue>;
-// By the steps of the last K-tile.
+// Indexed by the steps of the last K-tile.
 template <class Epilogue>
 constexpr std::array half_kernels = {half_kernel<Epilogue, 0>, half_kernel<Epilogue, 1>,
                                      half_kernel<Epilogue, 2>, half_kernel<Epilogue, 3>};

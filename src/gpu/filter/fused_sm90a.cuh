@@ -1,6 +1,6 @@
-// What lies round the consumers of the fused filter of sm_90a: the tile schedule and the layout of
-// shared memory, the producer, tensor maps, the launch. fused_kernel_sm90a.cuh says what a grid, a
-// block and a warpgroup own.
+// Everything around the consumers of the fused filter of sm_90a: the tile schedule and the layout
+// of shared memory, the producer, tensor maps, the launch. The kernel, in fused_kernel_sm90a.cuh,
+// says what a grid, a block and a warpgroup own.
 #pragma once
 
 #include <algorithm>
@@ -22,13 +22,13 @@ namespace kith::gpu::sm90a {
 inline constexpr int tile_queries = static_cast<int>(filter_tile_queries);
 inline constexpr int tile_points = static_cast<int>(filter_tile_points);
 inline constexpr int k_tile = 64,
-                     k_tile_bytes = k_tile * 2;  // a row of a K-tile: what one swizzle spans
+                     k_tile_bytes = k_tile * 2;  // a row of a K-tile: the span of one swizzle
 inline constexpr int query_k_tile_bytes = tile_queries * k_tile_bytes,
                      point_k_tile_bytes = tile_points * k_tile_bytes;
 inline constexpr int half_norm_bytes = tile_points * 4;
 inline constexpr int term_bytes = augmented_terms * 2;  // of a row of a plane of terms
 inline constexpr int consumers = 4, warps = consumers * 4, threads = 128 * (1 + consumers);
-// Entries that a warp's list has room for, and groups of its exchange.
+// Room of a warp: entries of its list, and groups of its exchange.
 struct WarpRoom {
     int list, exchange;
     KITH_HD constexpr int bytes() const {
@@ -42,21 +42,21 @@ inline constexpr int shared_limit = 227 * 1024;
 // The tile schedule of a pass, and the layout of shared memory.
 struct TileSchedule {
     int cluster = 1;             // blocks per cluster
-    int steps = 0;               // of an MMA: 16 coordinates
+    int steps = 0;               // MMA steps of 16 coordinates
     int k_tiles = 0;             // of 64 coordinates
     int stages = 0;              // of the pipeline of K-tiles
     int resident = 0;            // K-tiles of queries that stay; 0: they are loaded with every tile
-    int tiles = 0, segment = 0;  // tiles of points, and how many a work tile has
+    int tiles = 0, segment = 0;  // tiles of points, and tiles per work tile
     int query_tiles = 0, work_tiles = 0;  // of a cluster
     int pipeline = 0, half_norms = 0, lists = 0, barriers = 0,
         bytes = 0;        // offsets from the first multiple of 1,024
     int stage_bytes = 0;  // of a stage's K-tiles
-    int slots = 0;        // of the pipeline of half norms, or for a tile's terms
+    int slots = 0;        // of the pipeline of half norms, or for a tile's bias columns
     WarpRoom room{};
     int half_norm_stride =
-        0;  // of a slot: the half norms of a tile and, where columns are queries, their thresholds
-    // Of augmented vectors: planes of terms, and offsets of the points' terms, of the queries' and,
-    // where there is one plane, of as many zeros as a half of a tile's points has terms.
+        0;  // of a slot: a tile's half norms and, if columns are queries, their thresholds
+    // Bias columns: the number of planes, and the offsets of the points' and the queries' terms. A
+    // single plane also needs zeros, in the size of the terms of half a tile of points.
     int planes = 0, point_terms = 0, query_terms = 0, zeros = 0;
 };
 
@@ -77,11 +77,11 @@ struct PipelineState {
     }
 };
 
-// A work tile of a cluster. `listed`: of the tiles that its queries have a list of.
+// A work tile of a cluster. `listed`: its tiles come from the list of its queries.
 template <bool listed = false>
 struct WorkTile {
     int number, first, end;      // tiles [first, end), or entries of the list
-    int query_tile;              // this block's
+    int query_tile;              // of this block
     const std::uint32_t* tiles;  // the list
 
     // The first work tile from `index` on that has tiles of points, or one past the last.
@@ -99,7 +99,7 @@ struct WorkTile {
                 list = pass.tiles + own * pass.tile_stride;
             }
             const int end = min(first + schedule.segment, tiles);
-            // Tiles left of the group's diagonal have been served by others.
+            // Others have served the tiles left of the group's diagonal.
             if (pass.column_threshold)
                 first = max(first, group * schedule.cluster * tile_queries / tile_points -
                                        static_cast<int>(pass.first / filter_tile_points));
@@ -112,7 +112,7 @@ struct WorkTile {
         return from(number + static_cast<int>(gridDim.x) / schedule.cluster, pass, schedule,
                     cta_rank);
     }
-    // The number, from the pass' first, of a tile in [first, end).
+    // The number of tile t in [first, end), counted from the pass' first.
     __device__ int tile(int t) const {
         if constexpr (listed) return static_cast<int>(__ldg(tiles + t));
         return t;
@@ -155,7 +155,7 @@ struct SharedStorage {
     }
 };
 
-// Rows [first, first + rows) of the planes of terms.
+// Copies rows [first, first + rows) of each plane of terms.
 __device__ __forceinline__ void copy_terms(const void* terms, std::int64_t plane, int first,
                                            int rows, int planes, std::uint32_t to,
                                            std::uint32_t full) {
@@ -165,8 +165,8 @@ __device__ __forceinline__ void copy_terms(const void* terms, std::int64_t plane
         bulk_copy(to, from, rows * term_bytes, full);
 }
 
-// The producer: one thread. Of augmented vectors the terms come with a tile's first K-tile, else
-// the half norms do.
+// The producer: one thread. Bias columns come with a tile's first K-tile; without bias columns the
+// half norms do.
 template <bool augmented, bool listed = false>
 __device__ __forceinline__ void produce(const TensorMaps& maps, const FilterPass& pass,
                                         const TileSchedule& schedule, const SharedStorage& s,
@@ -214,8 +214,8 @@ __device__ __forceinline__ void produce(const TensorMaps& maps, const FilterPass
                     tma_load(s.query_k_tile(at.stage), &maps.queries, full, c * k_tile,
                              query_tile * tile_queries);
                 if (augmented && c == 0) {
-                    // The stage of the last tile's first K-tile with this slot has been released:
-                    // there are so many slots.
+                    // The stage that carried the first K-tile of this slot's last tile has been
+                    // released: the number of slots ensures it.
                     copy_terms(pass.point_terms, pass.point_plane, row, tile_points,
                                schedule.planes, s.point_terms(slot.stage), full);
                     slot.next(schedule.slots);
@@ -234,8 +234,8 @@ __device__ __forceinline__ void produce(const TensorMaps& maps, const FilterPass
     }
 }
 
-// Initialises barriers and zeros; every thread of the block calls, and none goes on before its
-// cluster's blocks have.
+// Initialises barriers and zeros. Every thread of the block calls; none continues before all blocks
+// of its cluster have called.
 __device__ __forceinline__ void init_shared(const SharedStorage& s, char* shared) {
     const TileSchedule& schedule = s.schedule;
     if (threadIdx.x == 0) {
@@ -268,8 +268,8 @@ inline TileSchedule make_schedule(const FilterPass& p, int multiprocessors,
     c.cluster = blocks > 1 && p.most_cluster > 1 ? 2 : 1;
     c.query_tiles = static_cast<int>((blocks + c.cluster - 1) / c.cluster);
     c.tiles = static_cast<int>(p.tiles ? p.tile_stride : (p.count + tile_points - 1) / tile_points);
-    // The diagonal of a symmetric pass makes work tiles shorter, as lists do: many of them even
-    // that out.
+    // The diagonal of a symmetric pass and lists of tiles shorten work tiles. Many work tiles
+    // balance the load.
     c.segment = segment_length(c.tiles, c.query_tiles, multiprocessors / c.cluster,
                                c.query_tiles > 1 ? 0.7 : 0.05,
                                p.row_query          ? 64
@@ -283,14 +283,15 @@ inline TileSchedule make_schedule(const FilterPass& p, int multiprocessors,
     if (augmented) {
         c.planes = p.term_planes;
     } else {
-        // As many tiles in flight as stages, where a tile is one of these.
+        // If a tile is one K-tile, there are as many tiles in flight as stages.
         c.slots = c.k_tiles == 1 ? max_slots : max_slots / 2;
         c.half_norm_stride = p.column_threshold ? 2 * half_norm_bytes : half_norm_bytes;
     }
     const int query_bytes = c.resident * query_k_tile_bytes,
               zeros = c.planes == 1 ? tile_points / 2 * term_bytes : 0,
               terms = c.planes * tile_queries * term_bytes + zeros;
-    // A tile whose first K-tile has a stage again has its terms in a slot again, at the soonest.
+    // When a tile's first K-tile gets the same stage again, its terms get the same slot at the
+    // earliest.
     const auto slots_of = [&](int stages) {
         return augmented ? (stages + c.k_tiles - 1) / c.k_tiles : c.slots;
     };
@@ -304,9 +305,9 @@ inline TileSchedule make_schedule(const FilterPass& p, int multiprocessors,
         while (fixed + stages * c.stage_bytes + slot_bytes(stages) > shared_limit) --stages;
         return stages;
     };
-    // The warpgroups go through tiles at their own pace where one tile is not all that is in
-    // flight: lists pay for that.
-    constexpr int beside_exchange = 80;  // what the most entries take, less an exchange
+    // The warpgroups progress independently if more than one tile is in flight: smaller lists pay
+    // for that.
+    constexpr int beside_exchange = 80;  // the most entries that fit, less an exchange
     constexpr WarpRoom most{WarpList::most_room, 0}, both{beside_exchange, WarpExchange::most_room},
         least{WarpList::least_room, 0};
     static_assert(both.bytes() <= most.bytes() &&

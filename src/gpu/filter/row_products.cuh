@@ -1,4 +1,4 @@
-// Products of a query's row of halves with rows of points that a warp reads together.
+// Products of a query's fp16 row with rows of points that a warp reads together.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -20,21 +20,22 @@ __device__ __forceinline__ float products(const uint4& a, const uint4& b, float 
     return sum;
 }
 
-// The sum over the warp, in f32: its roundings are fewer than those that filter_gamma() pays for.
+// The sum over the warp, in f32. It rounds less often than filter_gamma() allows for.
 __device__ __forceinline__ float lane_sum(float x) {
 #pragma unroll
     for (int half = 16; half > 0; half /= 2) x += __shfl_xor_sync(0xffffffffu, x, half);
     return x;
 }
 
-// Eights of a row that nothing writes while it is read.
+// Groups of eight halves of a row in read-only memory.
 struct ReadOnlyRow {
     const uint4* eights;
     __device__ __forceinline__ uint4 operator[](int i) const { return __ldg(eights + i); }
 };
 
-// Of `batch` rows of points with one of a query, rows of `words` times eight halves: lane i < batch
-// ends with that of point[i]. query[i]: the i-th eight of the query, from wherever it is.
+// Products of `batch` rows of points with one query row, each of `words` times eight halves. Lane i
+// < batch returns the product of point[i]. query[i] is the query's i-th group of eight, in any
+// memory.
 template <int batch, class Query>
 __device__ __forceinline__ float row_products(const Query& query, const void* points,
                                               const std::uint32_t (&point)[batch], int words) {

@@ -1,14 +1,14 @@
-// The tile schedule of a pass of the fused filter: work tiles of a query tile x a segment of tiles
-// of points, which all blocks of the device walk together.
+// The tile schedule of a pass of the fused filter. A work tile is a query tile x a segment of tiles
+// of points; all blocks of the device walk the segments together.
 #pragma once
 
 #include <cstdint>
 
 namespace kith::gpu {
 
-// Tiles per segment: few against the whole, so that the last wave of work tiles wastes little, but
-// many against what a work tile costs beside its tiles (`overhead`, in tiles), and few enough for
-// L2. `query_tiles` work tiles for each segment, `workers` at a time.
+// Tiles per segment. Short segments waste little of the last wave of work tiles and fit L2; long
+// ones amortise the fixed cost of a work tile (`overhead`, in tiles). Each segment has
+// `query_tiles` work tiles, and `workers` of them run at a time.
 inline int segment_length(int tiles, std::int64_t query_tiles, int workers, double overhead,
                           int longest = 64) {
     int best_length = 1;

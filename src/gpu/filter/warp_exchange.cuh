@@ -1,34 +1,33 @@
-// Candidates of a warp by way of shared memory. A tile has few, in different lanes' registers,
-// which have no run-time index: lanes that hold some store the sixteen values around them, then all
-// lanes look at these together.
+// Appends a warp's candidates by way of shared memory. A tile has few candidates, in registers of
+// different lanes, which have no run-time index. Lanes with a candidate store the sixteen values
+// around it; then all lanes examine these values together.
 #pragma once
 
 #include "gpu/filter/candidates.cuh"
 
 namespace kith::gpu {
 
-// One warp's memory for that: groups of sixteen values, and of each where they are from.
+// One warp's memory for the exchange: groups of sixteen values, and the origin of each group.
 struct WarpExchange {
     static constexpr int most_room = 32 / 4;  // four values a lane
     KITH_HD static constexpr int bytes(int room) { return room * (16 + 1) * 4; }
-    // `memory`: at a multiple of 16. `room`: most_room, or 0: nothing is exchanged.
+    // `memory`: aligned to 16 bytes. `room`: most_room, or 0 for no exchange.
     __device__ WarpExchange(char* memory, int room)
         : values(reinterpret_cast<int4*>(memory)),
           origins(reinterpret_cast<unsigned*>(memory + room * 64)),
           room(room) {}
     int4* values;
-    unsigned* origins;  // the lane, and 32 times which group of its values
+    unsigned* origins;  // the lane, plus 32 times the index of the group of its values
     int room;
 };
 
-// Not over lists of tiles, of which most hold more candidates: on an NVIDIA H100, 2026-11-28,
-// 10,000 images of a million, k 100, take 11.4 ms, by exchange of four groups at a time as often as
-// needed 14.1.
+// Passes over lists of tiles do not exchange: most of their tiles hold more candidates, and an
+// exchange of four groups at a time is slower there (measured: docs/performance.md).
 constexpr bool appends_by_exchange(bool listed) {
     return !listed;
 }
 
-// The bits of a value are what follows speaks of.
+// The bits of a value; the functions below work with these.
 __device__ __forceinline__ int bits_of(float x) {
     return __float_as_int(x);
 }
@@ -43,14 +42,14 @@ __device__ __forceinline__ int4 four_of(const T (&v)[64], int first) {
                      bits_of(v[first + 3]));
 }
 
-// Both append what passes of those groups of sixteen of a thread's values that `hit` has a bit for.
-// Every lane must call. `rows`, the thread's, have
-//   of(lane, own)          those of another lane, asked for by all lanes at once, each of which is
-//   `own` sixteen(v, first)      which of the values [first, first + 16) pass, as bits
-//   passing(four, first)   the same of [first, first + 4), of arbitrary ones too
+// Both append the candidates of a thread's groups of sixteen values that `hit` has a bit for. Every
+// lane must call. `rows`, the thread's, have
+//   of(lane, own)          the rows of another lane; all lanes call together, each as `own`
+//   sixteen(v, first)      a mask of the candidates among the values [first, first + 16)
+//   passing(four, first)   likewise among [first, first + 4); the values may be arbitrary memory
 //   entry(value, i, Candidate&, query&)   the entry of value i
 
-// Each lane its own.
+// Each lane appends its own candidates.
 template <class T, class Rows>
 __device__ __forceinline__ void append_own(const T (&v)[64], unsigned hit, WarpList& list,
                                            const FilterPass& pass, const Rows& rows) {
@@ -65,12 +64,10 @@ __device__ __forceinline__ void append_own(const T (&v)[64], unsigned hit, WarpL
     }
 }
 
-// By exchange, unless one lane or one group alone holds any, or more do than have room. `holding`:
-// the lanes whose `hit` is not 0. On an NVIDIA H100, 2026-11-28, n 1,048,576, q 8,192, by own lanes
-// everywhere and by exchange, ms: deviations i^-0.7 of 1,536 dimensions, k 100, 16.4 and 15.8, of
-// 768 10.2 and 9.6; Gaussian, d 16, k 1,000, 5.8 and 5.5. Where few tiles hold any exchanges lose a
-// little: d 64, k 10, 2.09 to 2.13 and 2.14 to 2.19; 2.18 where a lane that is alone exchanges as
-// well (docs/performance.md, "What passes, by exchange").
+// Appends by exchange, unless a single lane or a single group holds candidates, or the groups
+// exceed the room. `holding`: the lanes with a non-zero `hit`. An exchange is faster if many tiles
+// hold candidates, and costs little otherwise (measured: docs/performance.md, "What passes, by
+// exchange").
 template <class T, class Rows>
 __device__ __forceinline__ void append_exchanged(const T (&v)[64], unsigned hit, unsigned holding,
                                                  const WarpExchange& exchange, WarpList& list,
@@ -103,7 +100,7 @@ __device__ __forceinline__ void append_exchanged(const T (&v)[64], unsigned hit,
         first += __popc(lanes[group]);
     }
     __syncwarp();
-    // Four values a lane; those beyond are of whatever the memory holds.
+    // Four values per lane. Values past the last group are arbitrary memory.
     const unsigned origin = exchange.origins[lane / 4],
                    own_first = origin / 32 % 4 * 16 + lane % 4 * 4;
     const int4 four = exchange.values[lane];
