@@ -1,11 +1,11 @@
-// What a row's coordinates along columns are away from the exact ones.
+// The error of a row's computed coordinates along the projection's columns.
 #pragma once
 
 #include "gpu/filter/projection.h"
 
 namespace kith::gpu {
 
-// Of row i of `along`, a vector whose squares add up to norm2.
+// The error of row i of `along`, for a vector with squared norm norm2.
 __device__ inline exact::ProjectionError error_of_row(const Directions& directions,
                                                       const Along& along, std::int64_t i,
                                                       double norm2) {

@@ -1,5 +1,5 @@
-// Rounding a row to whole numbers of 8 bits, with the terms of the bound (bytes.h): by a warp, or a
-// group of its lanes, a lane four numbers at a time.
+// Rounds a row to int8, with the terms of the bound (bytes.h). A warp, or a group of its lanes,
+// owns the row; a lane rounds four values at a time.
 #pragma once
 
 #include <cmath>
@@ -11,29 +11,30 @@
 
 namespace kith::gpu {
 
-// What the bound's own arithmetic in binary64 rounds, relatively.
+// Relative slack for the binary64 arithmetic of the bound itself.
 inline constexpr double arithmetic_slack = 1 + 0x1p-20;
 
 struct ByteRow {
-    double norm2 = 0;     // of what is rounded, y = phi(v) less the shift,
-    double stepped2 = 0;  // and of the numbers times the step
-    double noise2 = 0;    // of what rounding left of it within the range of a byte,
-    double clipped2 = 0;  // and beyond
-    double ends = 0;      // the sum of the latter's sizes times the largest number
-    // Of y or the numbers times the step, and of the noise, what leading directions have: all of
-    // it, what their own numbers say, and what these leave.
+    double norm2 = 0;     // squared norm of y = phi(v) less the shift,
+    double stepped2 = 0;  // and of the int8 values times the step
+    double noise2 = 0;    // squared rounding residual of y within the int8 range,
+    double clipped2 = 0;  // and beyond it
+    double ends = 0;      // sum of the clipped sizes, times the largest value
+    // Squared norms along the leading directions: of the size (y or the int8 values times the
+    // step), of the noise (the residual), of the noise in its extra columns, and the residuals of
+    // these columns.
     double size_along2 = 0, size_rest2 = 0, noise_along2 = 0, noise_said2 = 0, noise_rest2 = 0;
-    double left2 = 0;       // the square of what the directions leave and phi does not have
-    double cross = 0;       // the product with the shift
-    double phi_error2 = 0;  // the square of what coordinates may be away from exact ones
-    double rounding = 0;    // what binary64 may round of the product with the shift, and of other
-                            // terms of that size
+    double left2 = 0;       // squared remainder that the directions leave and phi does not contain
+    double cross = 0;       // product with the shift
+    double phi_error2 = 0;  // squared error bound of the coordinates
+    double rounding =
+        0;  // binary64 rounding of the product with the shift and of terms of that size
 
-    // The least that the half norm h of a point may become.
+    // Lower bound of a point's half norm h after rounding.
     __device__ double least(const ByteForm& bytes, double h) const {
         return h - cross - arithmetic_slack * bound(bytes, stepped2);
     }
-    // What a query adds to its threshold; +inf where nothing is known of it.
+    // A query's addition to its threshold; +inf if no bound is known.
     __device__ float error(const ByteForm& bytes) const {
         const double of_rounding = bound(bytes, norm2) + 0.5 * noise2;
         const double all =
@@ -42,7 +43,7 @@ struct ByteRow {
     }
 
 private:
-    // What a point and a query have in common of F and E; `size2`: of what is multiplied.
+    // The common part of F and E; `size2` is the squared norm of the multiplied vector.
     __device__ double bound(const ByteForm& bytes, double size2) const {
         const LeadingDirections& leading = bytes.leading;
         double sum = pair(across(noise2, noise_along2), bytes.kappa, across(size2, size_along2)) +
@@ -50,31 +51,31 @@ private:
         if (leading.count > 0)
             sum += pair(size_rest2, leading.coarse_kappa, noise_said2) +
                    pair(noise_rest2, leading.fine_kappa, size_along2);
-        // phi's own error times either side, and times another.
+        // phi's own error times either side, and times the other error.
         sum += pair(phi_error2, bytes.error_kappa, norm2) + phi_error2;
         return 0.5 * sum + ends + rounding;
     }
 
-    // Twice what the product of two lengths is at most, of which each row has one.
+    // Twice the largest product of two lengths, one of each row.
     __device__ static double pair(double a2, double kappa, double b2) {
         return a2 / kappa + kappa * b2;
     }
-    // The square of what a vector has beside leading directions, which are orthonormal but for
+    // The squared norm of a vector across the leading directions, which are orthonormal up to
     // rounding.
     __device__ static double across(double all2, double along2) {
         return fmax(0.0, all2 - along2) + 0x1p-32 * (all2 + along2);
     }
 };
 
-// Doubles of shared memory that rounding a row takes.
+// Doubles of shared memory needed to round a row.
 KITH_HD std::int64_t byte_row_doubles(const Directions& directions) {
     return directions.bytes.leading.count > 0 ? 2 * LeadingDirections::padded(directions.columns)
                                               : 0;
 }
 
-// A row's coordinates in that memory, and what leading directions have of these.
+// A row's coordinates in that memory, and their sums along the leading directions.
 struct LeadingSums {
-    double* size;  // y or the numbers times the step; the noise behind them
+    double* size;  // y or the int8 values times the step; the noise follows
     std::int64_t padded;
 
     __device__ LeadingSums(double* shared, const Directions& directions)
@@ -83,7 +84,7 @@ struct LeadingSums {
         size[c] = of_size;
         size[padded + c] = of_noise;
     }
-    // Lanes 0 to 15 have those of the noise, the others those of the size.
+    // Lanes 0 to 15 return the noise, the other lanes the size.
     __device__ double of(const LeadingDirections& leading) const {
         constexpr int ahead = LeadingDirections::padding;
         const int lane = threadIdx.x % 32;
@@ -101,11 +102,11 @@ struct LeadingSums {
     }
 };
 
-// Rows of directions.form.width pairs of numbers: those of phi, then, where there are leading
-// directions, of points the fine numbers of what rounding left and the coarse ones of the
-// coordinates, of queries the other way round. Of queries the numbers are negated, which -128
-// cannot be. `shared`: byte_row_doubles() of the warp's own. Fewer than 32 lanes round rows of
-// coordinates alone.
+// Writes a row of directions.form.width pairs of int8 values: phi, then the extra columns of
+// leading directions, if any. Points store fine values of the residual, then coarse values of the
+// coordinates; queries store these in the other order. Queries are negated, which -128 cannot be.
+// `shared`: byte_row_doubles() doubles per warp. Fewer than 32 lanes round rows without projection
+// only.
 template <bool query, int lanes = 32>
 __device__ ByteRow round_to_bytes(const Directions& directions, const __half* vector,
                                   const Along& of, std::int64_t i_row, double* shared,
@@ -131,14 +132,14 @@ __device__ ByteRow round_to_bytes(const Directions& directions, const __half* ve
     }
     exact::ProjectionError error;
     if (along) error = error_of_row(directions, of, i_row, norm2);
-    // No less than what the directions leave.
+    // No less than the remainder that the directions leave.
     const double left = error.remainder(norm2, norm2 - phi2), inverse = 1 / bytes.step;
     for (std::int64_t first = lane * 4; first < 2 * directions.form.width; first += 4 * lanes) {
         char4 four{};
         signed char* const rounded = &four.x;
         alignas(8) __half elements[4]{};
         if constexpr (lanes < 32) {
-            // Rows are as a filter has them: as many halves as a multiple of 16.
+            // Rows are those of a filter: a multiple of 16 halves.
             if (first < directions.depth)
                 *reinterpret_cast<uint2*>(elements) =
                     *reinterpret_cast<const uint2*>(vector + first);

@@ -1,4 +1,4 @@
-// Kernels of bytes.h; those that round give a warp, or a group of its lanes, to a row.
+// Kernels of bytes.h. A warp, or a group of its lanes, rounds a row.
 #include "gpu/filter/bytes.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace kith::gpu {
 
 namespace {
 
-// Of each warp of a block, what rounding its row takes.
+// The shared memory that a warp needs to round a row.
 __device__ double* shared_of_warp(const Directions& directions) {
     extern __shared__ double shared[];
     return shared + threadIdx.x / 32 * byte_row_doubles(directions);
@@ -51,7 +51,7 @@ __global__ void points_kernel(Directions directions, const __half* vectors, Alon
                                      shared_of_warp(directions), out + at * width);
     if (lane != 0) return;
     const double lowest = row.least(bytes, static_cast<double>(h)) / (bytes.step * bytes.step) - 1;
-    // Not a number, too: then all look at it.
+    // NaN as well: then every query rescores the point.
     out_half_norm[at] = lowest >= ByteLimits::finite   ? static_cast<int>(ByteLimits::finite)
                         : lowest > -ByteLimits::finite ? static_cast<int>(floor(lowest))
                                                        : ByteLimits::always;
@@ -83,7 +83,8 @@ __global__ void thresholds_kernel(const float* threshold, const float* error,
                                          : coarse_threshold(threshold[i], error[i], unit);
 }
 
-// Numbers of which all but the last times 127 and that one make x, within ByteTerms::reach().
+// Digits of x, within ByteTerms::reach(): x is 127 times the sum of all but the last, plus the
+// last.
 template <int words>
 __device__ __forceinline__ void write_digits(int x, std::uint32_t (&out)[words]) {
     int high = (abs(x) + 63) / 127;
@@ -97,14 +98,14 @@ __device__ __forceinline__ void write_digits(int x, std::uint32_t (&out)[words])
     }
     digits[4 * words - 1] = static_cast<signed char>(sign * low);
 }
-// What the other side multiplies them by.
+// The weights that the other side multiplies the digits by.
 template <int words>
 __device__ __forceinline__ void write_weights(std::uint32_t (&out)[words]) {
 #pragma unroll
     for (int i = 0; i < words; ++i) out[i] = i + 1 < words ? 0x7f7f7f7fu : 0x017f7f7fu;
 }
 
-// A row's terms: of points the digits come first, of queries what multiplies those.
+// A row's bias columns: points have their digits first, queries the weights of these.
 template <int planes>
 __device__ __forceinline__ void write_terms(int x, bool query, std::int64_t row, std::int64_t rows,
                                             uint4* terms) {
@@ -122,7 +123,7 @@ __device__ __forceinline__ void write_terms(int x, bool query, std::int64_t row,
                                      all[4 * plane + 3]};
 }
 
-// Half norms that are not `excluded`: the least, how many are `always` and how many are more than
+// Half norms that are not `excluded`: the least, the number of `always`, and the number above
 // `highest`.
 struct HalfNorms {
     int least = ByteLimits::excluded;
@@ -165,8 +166,9 @@ HalfNorms half_norms(const int* half_norm, std::int64_t n, int highest, cudaStre
     return out;
 }
 
-// A sum is -products + h - (T + 1), all less the base; h is at least -reach + 1, so that T + 1 at
-// its least passes nothing of a row of zeros, and T + 1 at most reach, that of an excluded point.
+// A sum is -products + h - (T + 1), with h and T less the base. Since h is at least 1 - reach, the
+// least T + 1, which is -reach, passes no row of zeros. T + 1 is at most reach, which is the h of
+// an excluded point.
 template <int planes>
 __global__ void point_terms_kernel(const int* half_norm, std::int64_t count, ByteTerms form,
                                    uint4* terms) {
@@ -218,8 +220,7 @@ void round_points(const Directions& directions, const __half* vectors, const Alo
                  stream>>>(directions, vectors, along, half_norm, first, count, n, out,
                            out_half_norm);
     };
-    // Of coordinates alone few lanes do: 1,048,576 rows of 128 took 1.2 ms by 32 lanes each and
-    // take 0.4 by eight (an NVIDIA H100, 2026-11-28).
+    // Without a projection a group of eight lanes per row is faster than a warp (measured).
     if (along.coordinates || directions.bytes.leading.count > 0) launch(points_kernel<32>, 32);
     else launch(points_kernel<8>, 8);
     check_launch("round_points");

@@ -1,6 +1,6 @@
-// Coordinates as the fused filter sees them, before the scale: map(x) less the centre; after a
-// factor L' W (map(x) - centre); of the points of a cross entropy log x - centre. What binary64
-// rounds of them, the bound pays for (bound.h).
+// Coordinates of the fused filter before scaling: map(x) less the centre; L' W (map(x) - centre)
+// with a factor; log x - centre for the points of a cross entropy. The bound pays for the binary64
+// rounding of these (bound.h).
 #pragma once
 
 #include "gpu/filter/bound.h"
@@ -12,7 +12,7 @@ namespace kith::gpu {
 template <class M>
 inline constexpr bool takes_logarithms = M::traits.gemm == metric::Gemm::cross_entropy;
 
-// As the metric sees them: of a row's element i.
+// The mapped coordinate: element i of a row as the metric uses it.
 template <class M>
 __device__ __forceinline__ double mapped(double element, const PreparedRows& in, std::int64_t row,
                                          std::int64_t i, const metric::Params& params) {
@@ -20,8 +20,8 @@ __device__ __forceinline__ double mapped(double element, const PreparedRows& in,
                                               metric::constant<M>(params, i));
 }
 
-// Of a row's element i. `plain`: without logarithm and centre, as of a vector that will be made
-// unit.
+// The filter's coordinate of a row's element i. `plain`: without logarithm and centre, for a vector
+// that is made unit later.
 template <class M>
 __device__ __forceinline__ double coordinate(double element, const PreparedRows& in,
                                              std::int64_t row, std::int64_t i,
@@ -33,7 +33,7 @@ __device__ __forceinline__ double coordinate(double element, const PreparedRows&
     return form.centre ? x - __ldg(form.centre + i) : x;
 }
 
-// Of the row at a position.
+// The filter's coordinate i of the row at a position.
 template <class M>
 __device__ __forceinline__ double coordinate(const PreparedRows& in, std::int64_t row,
                                              std::int64_t position, std::int64_t i,

@@ -1,5 +1,5 @@
 // Coordinates of metrics that are filtered after a factor (metric::Traits::factored): L' W (map(x)
-// - centre) of some rows at a time, a tiled product in binary64.
+// - centre) for a block of rows, by a tiled product in binary64.
 #pragma once
 
 #include <algorithm>
@@ -11,17 +11,17 @@
 
 namespace kith::gpu {
 
-// The rows in hand, by position: those of FilterForm::stride, or `samples` evenly spaced ones.
+// The rows of a block, by position: those of FilterForm::stride, or `samples` evenly spaced ones.
 struct RowChoice {
     std::int64_t count = 0, samples = 0;
-    // -1 beyond the last.
+    // -1 past the last row.
     KITH_HD std::int64_t row(const FilterForm& form, std::int64_t position) const {
         if (samples > 0) return position < samples ? position * count / samples : -1;
         return position < count ? row_at(form, position, count) : -1;
     }
 };
 
-// What a row's coordinate is before the factor: W (map(x) - centre).
+// A row's coordinate before the factor: W (map(x) - centre).
 template <class M>
 __device__ __forceinline__ double weighted(const PreparedRows& in, std::int64_t row, std::int64_t i,
                                            const FilterForm& form) {
@@ -73,8 +73,8 @@ __global__ void __launch_bounds__(256)
     }
 }
 
-// Calls launch(form, count) for runs of `count` positions, with their coordinates in
-// form.factor.rows; for metrics without a factor, and where it is missing, once for all.
+// Calls launch(form, count) for blocks of `count` positions, with their coordinates in
+// form.factor.rows. Without a factor, it calls once for all positions.
 template <class M, class Function>
 void with_coordinates(const PreparedRows& in, const RowChoice& choice, FilterForm form,
                       std::int64_t positions, const metric::Params& params, cudaStream_t stream,

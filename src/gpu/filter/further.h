@@ -1,7 +1,7 @@
-// Candidates of a pass along few directions are looked at along further ones (docs/exactness.md,
-// section 11): short rows, which are coordinates as whole numbers, of points in 4 bits, of queries
-// in 8, and the norms that the bound is made of. Plain host code too: tests/unit attacks the
-// arithmetic without a device.
+// Residual stages (further columns): a PCA projection's candidates are tightened with further
+// principal components (docs/exactness.md, section 11). A stage has short rows of quantized
+// coordinates, int4 for points and int8 for queries, and the norms for the bound. Plain host code
+// too: tests/unit attacks the arithmetic without a device.
 #pragma once
 
 #include <algorithm>
@@ -13,12 +13,12 @@
 
 namespace kith::gpu {
 
-// Stages between a pass and the rows of all coordinates, at most.
+// Largest number of stages between a pass and the full-dimensional rows.
 inline constexpr int most_stages = 2;
 
-// Shares of the candidates of each of q queries, of which a warp looks at one: of few queries more,
-// so that the device is full. What is left of each has room in so many places, for any number of up
-// to q queries.
+// The candidates of each of q queries are divided into shares, one per warp. Few queries get more
+// shares each, so that the device is full. Function left_room() returns the counters that all
+// shares of up to q queries need.
 inline constexpr std::int64_t most_shares = 64, queries_of_most_shares = 64;
 inline std::int64_t shares_of(std::int64_t q) {
     return q < queries_of_most_shares ? most_shares : most_shares / 4;
@@ -27,52 +27,53 @@ inline std::int64_t left_room(std::int64_t q) {
     return most_shares / 4 * q + most_shares * std::min(q, queries_of_most_shares);
 }
 
-// A block for each of fewer queries leaves more than half of the device idle while rows of all
-// coordinates are read in order, as an NVIDIA H100 holds 2,112 such blocks. Reasoned; 512 queries
-// are timed in search/projected_tuning.h.
+// Fewer queries leave more than half of the device idle while full-dimensional rows are read best
+// first, with one block per query. Reasoned, for 16 such blocks on each of 132 multiprocessors; see
+// also search/projected_tuning.h.
 inline constexpr std::int64_t filling_queries = 1024;
 
-// The last 16 bytes of a row. Of the exact coordinates y = step b + rest, b the row's numbers and
-// the step their own.
+// The last 16 bytes of a row. The exact coordinates are y = step b + rest, with the row's quantized
+// values b and its step.
 struct alignas(16) FurtherTerms {
-    float before = 0;  // what the columns before `first` leave of the vector, at most
-    float after = 0;   // what these leave as well, at least
-    float size = 0;    // |step b| of a point, |y| of a query, at least
-    float noise = 0;   // |rest|, at least
+    float before = 0;  // lower bound of the vector's remainder after the columns before `first`
+    float after = 0;   // upper bound of the remainder after this stage's columns as well
+    float size = 0;    // upper bound of |step b| of a point, of |y| of a query
+    float noise = 0;   // upper bound of |rest|
 };
 
-// Columns of a projection's matrix, and what a number of points' and of queries' coordinates
-// counts.
+// The columns of one stage, and the quantization steps of points and of queries.
 struct FurtherColumns {
-    // Bytes of a point's row are whole runs. 16 of them are a piece, the numbers of 32 columns plus
-    // 8: the lower halves of the bytes those of the first 16, the upper halves those of the others.
+    // A point's row takes whole runs of bytes. A piece of 16 bytes holds 32 columns, with 8 added
+    // to each value. The low halves of the bytes are the first 16 columns, the high halves the
+    // other 16.
     static constexpr std::int64_t run = 128, piece = 32, piece_bytes = piece / 2;
     static_assert(piece_bytes == sizeof(FurtherTerms));
     std::int64_t first = 0, count = 0;
     double step = 0, query_step = 0;
 
-    // The pieces, and the terms.
+    // Bytes of a point's row: the pieces and the terms.
     KITH_HD static constexpr std::int64_t row_bytes(std::int64_t count) {
         return ((count + piece - 1) / piece * piece_bytes + piece_bytes + run - 1) / run * run;
     }
     KITH_HD std::int64_t row_bytes() const { return row_bytes(count); }
     KITH_HD std::int64_t pieces() const { return row_bytes() / piece_bytes - 1; }
-    // Of a query: a byte for each number of the pieces, 0 where there is no column, and the terms.
+    // Bytes of a query's row: one for each value of the pieces, 0 past the last column, and the
+    // terms.
     KITH_HD std::int64_t query_bytes() const { return pieces() * piece + piece_bytes; }
 };
 
-// The whole number nearest to y of so many bits, in units of 1 / inverse.
+// y quantized in units of 1 / inverse: int8 for queries, int4 for points.
 KITH_HD double further_number(double y, double inverse, bool query) {
     const double least = query ? -128 : -8, most = query ? 127 : 7;
     return std::fmin(std::fmax(std::rint(y * inverse), least), most);
 }
 
-// Of a vector and its coordinates as computed.
+// Squared norms of a vector and of its computed coordinates.
 struct FurtherSums {
     double norm2 = 0, before2 = 0, own2 = 0, stepped2 = 0, rest2 = 0;
 };
 
-// Also of numbers so small that f32 holds few of their bits, or so large that it holds none.
+// Lower and upper bounds in f32, valid also for x near f32's smallest number or beyond its largest.
 KITH_HD float at_most(double x) {
     return x > 1e-30 ? static_cast<float>((x < 3e38 ? x : 3e38) * (1 - 0x1p-22)) : 0.0f;
 }
@@ -93,19 +94,18 @@ KITH_HD FurtherTerms further_terms(const FurtherSums& sums, const exact::Project
     return out;
 }
 
-// A lower bound of a pair's value by all coordinates, where `a` is one that the columns before
-// these say, with what they leave of both vectors multiplied; `sum`: of the products of the rows'
-// numbers, `unit`: the product of their steps. Not a number, or -inf, where `a` is -inf or a term
-// is infinite.
+// A lower bound of a pair's full-dimensional value. `a` is the lower bound from the columns before,
+// which has the product of both remainders subtracted. `sum` is the product of the rows' quantized
+// values, `unit` the product of their steps. NaN or -inf if `a` is -inf or a term is infinite.
 KITH_HD float further_value(float a, const FurtherTerms& u, const FurtherTerms& v, float unit,
                             int sum) {
     const float taken = u.before * v.before, product = unit * static_cast<float>(sum),
                 lost = u.noise * v.size + u.size * v.noise + u.after * v.after,
                 sizes = std::fabs(a) + taken + std::fabs(product) + lost;
-    // The last two are more than f32 rounds, of normal numbers and of others.
+    // The last two terms cover f32 rounding, of normal and of subnormal numbers.
     return a + taken - product - lost - sizes * 0x1p-20f - 1e-37f;
 }
-// No more than what a pass says in whole numbers, as `a`, and no less than a threshold of these.
+// A lower bound of an int8 pass's sum as `a`, and an upper bound of a threshold of sums.
 KITH_HD float value_of_sum(int sum, float unit) {
     const float value = unit * static_cast<float>(sum);
     return value - std::fabs(value) * 0x1p-20f - 1e-37f;

@@ -1,4 +1,5 @@
-// A warp owns a row, a lane two numbers at a time.
+// Quantizes the rows of a residual stage (further.h). A warp owns a row, a lane two values at a
+// time.
 #include "gpu/filter/along.cuh"
 #include "gpu/filter/projection.h"
 #include "gpu/primitives/warp.cuh"
@@ -29,7 +30,7 @@ __global__ void rows_kernel(Directions directions, FurtherColumns columns, bool 
     constexpr std::int64_t half = FurtherColumns::piece / 2;
     const std::int64_t pieces = columns.pieces();
     const double step = queries ? columns.query_step : columns.step, inverse = 1 / step;
-    // Of a piece the numbers of columns c and c + 16.
+    // Columns c and c + 16 of a piece.
     for (std::int64_t i = lane; i < pieces * half; i += 32) {
         const std::int64_t c = i / half * FurtherColumns::piece + i % half;
         int numbers[2] = {};

@@ -1,6 +1,6 @@
-// What a word of query and point adds to a sum (or maximum) of powers of differences, in f32: the
-// steps of the direct filter and of the distance kernels, whose errors exact/direct_form.h has.
-// `exponent` is of powers alone.
+// The steps of norms: add() adds the term of one word of query and point to a sum (or maximum) of
+// powers of differences, in f32. The direct filter and the distance kernels share them;
+// exact/direct_form.h has their errors. Only powers use `exponent`.
 #pragma once
 
 namespace kith::gpu::steps {

@@ -1,4 +1,4 @@
-// Projecting: products of some rows at a time, then a warp rounds a row of them to fp16.
+// Kernels of projection.h: a product of a block of rows, then a warp rounds each row to fp16.
 #include "gpu/filter/projection.h"
 
 #include <algorithm>
@@ -19,15 +19,15 @@ namespace kith::gpu {
 
 namespace {
 
-// Of a form whose queries have one norm: rounding has changed that of both sides once already.
+// For a form with queries of one norm: rounding has already changed the norm of both sides once.
 constexpr double projection_slack = 1 + 0x1p-9;
-// What phi's own error may add to the square of a vector's length, which that slack has room for.
+// The most that phi's own error may add to the square of a vector's length; the slack above covers
+// it.
 constexpr double largest_square = 0x1p-12;
 
-// A row's phi from its coordinates along the columns, with a remainder that is no less than the
-// exact one, rounded to `out`. The residual of what is returned is the distance of such a phi(v),
-// of exact coordinates, from the rounded one; `finite`: whether fp16 holds it, else `out` is all
-// zeros.
+// Rounds a row's phi to `out`, from its coordinates along the columns and a remainder that is no
+// less than the exact one. The result's rho2 bounds the squared distance of the rounded phi(v) from
+// the exact one. If `finite` is false, fp16 cannot hold phi, and `out` is all zeros.
 __device__ RowVector round_phi(const Directions& directions, const __half* vector, const Along& of,
                                std::int64_t i, __half* out) {
     const double* const along = of.coordinates + i * of.stride;
@@ -56,7 +56,7 @@ __device__ RowVector round_phi(const Directions& directions, const __half* vecto
     v.norm2 = fmax(norm2, along2 + left * left) * (1 + 0x1p-20);
     v.rho2 = residual * residual * (1 + 0x1p-20);
     v.finite = isfinite(v.rho2) && error.square < largest_square;
-    if (!v.finite) {  // a coordinate beyond fp16, or one of which next to nothing is known
+    if (!v.finite) {  // a coordinate beyond fp16, or one with an error that is too large
         __syncwarp();
         for (std::int64_t c = lane; c < directions.form.width; c += 32) out[c] = __half{};
     }
@@ -71,7 +71,8 @@ __global__ void points_kernel(Directions directions, const __half* vectors, Alon
     if (i >= count) return;
     const float h = half_norm[at];
     if (at >= n || !(fabsf(h) < __int_as_float(0x7f800000))) {
-        // Padding, a point that is nobody's neighbour, or one that every query has to look at.
+        // Padding, a NaN point (+inf), or a point that is not covered (-inf), which every query
+        // must rescore.
         for (std::int64_t c = threadIdx.x % 32; at < n && c < directions.form.width; c += 32)
             projected[at * directions.form.width + c] = __half{};
         if (threadIdx.x % 32 == 0) projected_half_norm[at] = h;
@@ -80,7 +81,7 @@ __global__ void points_kernel(Directions directions, const __half* vectors, Alon
     const RowVector v = round_phi(directions, vectors + at * directions.depth, along, i,
                                   projected + at * directions.form.width);
     if (threadIdx.x % 32 != 0) return;
-    // The accumulators start from the half norm, which is not phi's.
+    // The accumulators start at the half norm, which is not phi's.
     const double started = directions.form.gamma * fabs(static_cast<double>(h));
     const double bound = projection_slack * (point_bound(directions.form, v, false) + started);
     projected_half_norm[at] =
@@ -96,7 +97,7 @@ __global__ void queries_kernel(Directions directions, const __half* vectors, Alo
     const RowVector v = round_phi(directions, vectors + at * directions.depth, along, i,
                                   projected + at * directions.form.width);
     if (threadIdx.x % 32 != 0) return;
-    // One that rounds by more than the points pay for looks at all of them.
+    // A query that rounds by more than the points pay for passes all points.
     const bool pays =
         v.finite && (directions.form.gemm == metric::Gemm::l2 || !is_coarse(directions.form, v));
     error[at] = pays ? __double2float_ru(projection_slack * query_bound(directions.form, v, false))
@@ -111,9 +112,8 @@ __global__ void thresholds_kernel(const float* threshold, const float* error,
     out[i] = overflowed && overflowed[i] ? nothing : coarse_threshold(threshold[i], error[i]);
 }
 
-// Calls then(first, count, along) for runs of positions up to `end`, with the coordinates of
-// vectors, of which there are `rows`, along so many columns; without them where these are the
-// vectors' own.
+// Calls then(first, count, along) for blocks of positions up to `end`. `along` has the coordinates
+// of the vectors, `rows` in number, along the first `columns` columns; it is empty if phi(v) = v.
 template <class Function>
 void in_runs(const Directions& directions, std::int64_t columns, const __half* vectors,
              std::int64_t rows, std::int64_t end, cudaStream_t stream, Function then) {

@@ -12,7 +12,7 @@
 
 namespace kith::gpu {
 
-// A coordinate in one or two terms of fp16; returns what is left.
+// Splits a coordinate into one or two fp16 terms; returns the residual.
 __device__ __forceinline__ double round_terms(double x, int terms, __half& first, __half& second) {
     first = __double2half(x);
     const double rest = x - static_cast<double>(__half2float(first));
@@ -22,20 +22,20 @@ __device__ __forceinline__ double round_terms(double x, int terms, __half& first
     return rest - static_cast<double>(__half2float(second));
 }
 
-// Whether rows are as most are: without a factor or logarithms (plain_metric), in one term, with
-// elements side by side.
+// True for the common case: no factor and no logarithms (plain_metric), one term, contiguous
+// elements.
 template <class M>
 inline constexpr bool plain_metric = !M::traits.factored && !takes_logarithms<M>;
 inline bool is_plain(const Rows& rows, const FilterForm& form) {
     return rows.col_stride == 1 && form.terms == 1;
 }
-// Whether points are made unit, FilterForm::unit.
+// True if points are made unit, FilterForm::unit.
 template <class M>
 inline constexpr bool unit_points = metric::product_form(M::traits) == metric::Gemm::cosine;
 
-// Writes the rounded vector of a row (at a position) to out[0 .. width): its terms, so that the
-// products of a query's and a point's are first * first + first * second + second * first. `usable`
-// false writes zeros. `plain`: is_plain().
+// Writes the rounded vector of a row (at a position) to out[0 .. width). The order of its terms
+// makes the product of a query and a point first * first + first * second + second * first. If
+// `usable` is false, it writes zeros. `plain`: is_plain().
 template <class M, bool plain, int lanes>
 __device__ __forceinline__ RowVector round_row(const PreparedRows& in, std::int64_t row,
                                                std::int64_t position, const FilterForm& form,
@@ -128,13 +128,13 @@ __device__ __forceinline__ RowVector round_row(const PreparedRows& in, std::int6
     v.rho2 = group_sum<lanes>(v.rho2);
     if (terms == 2) v.second2 = group_sum<lanes>(v.second2);
     if (shifts) v.offset = group_sum<lanes>(v.offset);
-    // A row of zeros is at distance 1 of all unit vectors.
+    // A row of zeros is at distance 1 from all unit vectors.
     if (form.unit && centred && v.zero) v.offset = 0.5 * form.scale * form.scale;
     if constexpr (takes_logarithms<M>) {
         v.weight = group_sum<lanes>(v.weight);
         v.zeros = __any_sync(group_mask<lanes>(), v.zeros);
     }
-    // Where anything is not finite, neither is what rounding has left.
+    // If a coordinate is not finite, the rounding residual is not finite either.
     v.finite = __all_sync(group_mask<lanes>(), finite) && isfinite(v.rho2) && v.norm2 < 1e30;
     if (!v.finite) {
         __syncwarp(group_mask<lanes>());
@@ -171,13 +171,13 @@ __global__ void filter_points_kernel(PreparedRows in, FilterForm form, __half* v
     if (form.unknown && !nan &&
         (takes_logarithms<M> ? covered && !is_near(form, v, bound) : !isfinite(v.norm2)))
         *form.unknown = 1;
-    // A NaN point is farther than everything, one that cannot be filtered nearer.
+    // A NaN point is farther than everything; a point that cannot be filtered is nearer.
     half_norm[at] = covered ? __double2float_rd(exact_half_norm(form, v) - bound)
                             : (nan ? infinity : -infinity);
     point_error[at] = covered ? __double2float_ru(bound) : (nan ? 0.0f : infinity);
 }
 
-// `unmeasured`: where its nan is not null, rows are measured first, for `in`.
+// If the nan of `unmeasured` is not null, rows are measured first, for `in`.
 template <class M, bool plain>
 __global__ void filter_queries_kernel(PreparedRows in, RowMeasures unmeasured, FilterForm form,
                                       __half* vectors, float* query_error, std::uint8_t* unfit,
@@ -188,7 +188,7 @@ __global__ void filter_queries_kernel(PreparedRows in, RowMeasures unmeasured, F
     if (unmeasured.nan) measure_row<M, plain>(in.rows, row, unmeasured, params);
     const bool nan = in.nan[row], l2 = form.gemm == metric::Gemm::l2,
                shifts = form.shifts_products(), unit = form.unit || !l2 || shifts;
-    // A query's length does not change the order of its products: the bound is for those of one
+    // A query's length does not change the order of its products: the bound is for products of one
     // norm.
     const double scale = shifts ? form.scale * form.product_norm
                          : l2   ? form.scale
@@ -197,10 +197,10 @@ __global__ void filter_queries_kernel(PreparedRows in, RowMeasures unmeasured, F
                                                 vectors + row * form.width, !nan);
     if (threadIdx.x % 32 != 0) return;
     const double bound = query_bound(form, v, M::traits.factored);
-    // One that cannot be rounded is scanned.
+    // A query that cannot be rounded is scanned.
     const bool coarse = is_coarse(form, v);
-    // As far from every point: squares may underflow without being 0, of which a cosine knows
-    // nothing.
+    // The query is at the same distance from every point. Squares may underflow without being 0,
+    // which a cosine does not notice.
     const bool alike =
         v.zero && (M::traits.gemm == metric::Gemm::cosine || (takes_logarithms<M> && v.finite) ||
                    (v.empty && form.finite_points));
@@ -210,8 +210,8 @@ __global__ void filter_queries_kernel(PreparedRows in, RowMeasures unmeasured, F
     query_error[row] = nan || scan ? __int_as_float(0xff800000) : __double2float_ru(bound);
 }
 
-// out[s d + i] = coordinate i of sample s of evenly spaced rows, as the filter sees it. A block
-// owns a row.
+// out[s d + i] = coordinate i of sample s of evenly spaced rows, in the filter's form. A block owns
+// a row.
 template <class M>
 __global__ void sample_rows_kernel(PreparedRows in, std::int64_t samples, FilterForm form,
                                    double* out, metric::Params params) {
