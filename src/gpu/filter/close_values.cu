@@ -1,4 +1,4 @@
-// What closes the pass of value_pass.h: a query's threshold, and its candidates.
+// Finalizes the pass of value_pass.h: a query's threshold, and its candidates.
 #include <array>
 #include <atomic>
 
@@ -16,25 +16,25 @@ namespace kith::gpu {
 namespace {
 
 constexpr int close_threads = 1024, per_thread = most_value_groups / close_threads;
-// More steps than these have more candidates than a list: each has one, or the query itself.
+// More steps have more candidates than a list: each step has one, or the query itself.
 constexpr int most_near_steps = value_candidates + 1;
 
-// Of a thread's groups the i-th.
+// Group i of a thread.
 __device__ __forceinline__ int group(int i) {
     return static_cast<int>(threadIdx.x) + i * close_threads;
 }
 
-// The groups and steps that a block looks at.
+// The groups and steps that a block examines.
 struct NearShared {
     std::uint16_t groups[most_value_groups];
     int steps[most_near_steps];
     int near_groups, near_steps;
 };
 
-// The block calls found(there, position) for all positions of its query whose keys are at most
-// `limit`, with `there` false for others: only groups and steps whose least keys are within it are
-// read. `least`: of the groups, as group(i) says. Where so many steps have any that not all are
-// read, false.
+// The block calls found(there, position) for all positions of its query with keys up to `limit`;
+// `there` is false for other positions. Only groups and steps with a least key within the limit are
+// read. `least`: of the groups, in the order of group(i). Returns false if more steps have
+// candidates than are read.
 template <class Found>
 __device__ bool positions_within(const ValuePass& pass, const std::uint32_t (&least)[per_thread],
                                  std::uint32_t limit, NearShared& s, Found found) {
@@ -91,17 +91,17 @@ __device__ bool positions_within(const ValuePass& pass, const std::uint32_t (&le
     return s.near_steps <= most_near_steps;
 }
 
-// Pilots, the points whose values of all coordinates make a query's threshold: each warp takes
-// those of its groups that have the least keys.
+// Pilots: points with full-dimensional values that make a query's threshold. Each warp takes those
+// of its groups with the least keys.
 struct PilotShared {
     std::uint32_t upper[most_pilots];
 };
 
-// So few words are ranked by comparing all of them.
+// At most this many words are ranked by comparing all pairs.
 constexpr int most_ranked = 256;
 
-// The key of the k-th smallest of the pilots' upper values. `least` and `at`: the least keys of the
-// pass in each group, and where these are.
+// The key of the k-th smallest upper value of the pilots. `least` and `at`: the least key of the
+// pass in each group, and its position. Overwrites `least`.
 __device__ std::uint32_t pilot_key(const ValuePass& pass, const CoarseValues& coarse,
                                    const CandidateLists& lists, std::int64_t k,
                                    std::uint32_t (&least)[per_thread],
@@ -230,7 +230,7 @@ __global__ void __launch_bounds__(close_threads)
     counted[query] = sure ? static_cast<unsigned long long>(s.kept) : no_certificate;
 }
 
-// Whether the current device runs code of close_kernel that waits for the kernel before it.
+// The answer to: does the current device run code of close_kernel that waits for the kernel before?
 enum Answer { unknown, yes, no };
 constinit std::array<std::atomic<Answer>, max_devices> close_answers{};
 bool close_waits() {

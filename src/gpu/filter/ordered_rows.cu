@@ -1,5 +1,5 @@
-// A block owns a query, some of whose candidates are in shared memory at a time; a warp reads four
-// rows at once.
+// Rescores best first: a block owns a query and holds some of its candidates in shared memory; a
+// warp reads four rows at once.
 #include <limits>
 
 #include "gpu/filter/reread.cuh"
@@ -15,32 +15,33 @@ namespace kith::gpu {
 namespace {
 
 constexpr int threads = 64, warps = threads / 32, batch = 4;
-// Candidates that a block has at once, so many a thread.
+// Candidates that a block holds at once, and per thread.
 constexpr int each = 4, most_at_once = each * threads;
-// What a query has beyond those would be looked at long after all others: it is divided into so
-// many slices, of no fewer candidates. Few queries leave room for that sooner.
+// The remaining candidates of a query would be rescored long after all others. They are divided
+// into `slices` slices of at least least_slice candidates. Few queries leave room for that earlier.
 constexpr int slices = 16, least_slice = 64, most_of_few = threads;
 constexpr int blocks_of_multiprocessor = 16;
-// What a threshold is the order statistic of: upper values of so many entries of the list, and of
-// as many rows as are read first, two a thread each.
+// The threshold is an order statistic of upper values: of these entries of the list, and of the
+// rows that are read first, two of each per thread.
 constexpr int of_list = 2 * threads, of_rows = 2 * threads;
-// Rows that are read first are a multiple of these: on an NVIDIA H100, 2026-11-27, d 784 to 1,536,
-// k 100, with 8 a search took 1 % longer.
+// The number of rows read first is a multiple of this (measured: a multiple of 8 is slightly
+// slower).
 constexpr int likely_step = 16;
 constexpr float infinity = std::numeric_limits<float>::infinity();
-// What a kernel may have without asking for more.
+// Dynamic shared memory that a kernel may have without opting in to more.
 constexpr std::size_t default_shared_bytes = 48 << 10;
 
 struct Shared {
     ListShared statistic;
-    int begin[most_shares];  // of shares, among all candidates that are left
+    int begin[most_shares];  // index of the first candidate of each share, among all candidates
+                             // that are left
     int sums[warps];
     Candidate candidates[most_at_once];
     std::uint32_t upper[of_rows];
     int placed, within;
 };
 
-// Of a query's candidates; all functions are for all threads of the block.
+// A query's candidates. All threads of the block call each function.
 class QueryRows {
     static_assert(most_shares <= threads);
     __device__ static int index(int i) { return static_cast<int>(threadIdx.x) + i * threads; }
@@ -55,7 +56,7 @@ public:
           q_(q),
           words_(static_cast<int>(task.width / 8)) {}
 
-    // Where shares begin; returns how many candidates there are.
+    // Computes where shares begin; returns the number of candidates.
     __device__ int count(int shares) {
         const int count = task_.counts[q_];
         if (count > task_.room) return 0;
@@ -70,7 +71,7 @@ public:
         return all;
     }
 
-    // Entries of the list that are looked at.
+    // Entries of the list that take part in the order statistic.
     __device__ int listed() const {
         return min(min(lists_.counts[q_], static_cast<int>(lists_.capacity)), of_list);
     }
@@ -80,25 +81,25 @@ public:
         for (int i = threadIdx.x; i < words_; i += threads) query_[i] = row[i];
     }
 
-    // What bounds of candidates are within whose values are within `threshold`: a bound is a lower
-    // one, raised by what the threshold that it passed was above that of the list, which was
+    // The limit for bounds of candidates with values within `threshold`. A bound is a lower bound,
+    // raised by the difference between the threshold that it passed and the list's threshold then,
     // `before`.
     __device__ float passed_with(float threshold, float before) const {
         return __fadd_ru(threshold, __fsub_ru(passed_threshold(task_, q_), before));
     }
-    // Those of candidates [at, end), which have room, whose bounds are within `passed` to shared
-    // memory; returns how many.
+    // Copies candidates of [at, end) with bounds within `passed` to shared memory, which has room
+    // for all; returns their number.
     __device__ int gather(int at, int end, float passed) {
         Candidate found[each];
 #pragma unroll
         for (int i = 0; i < each; ++i)
             if (at + index(i) < end) found[i] = candidate(at + index(i));
-        // What is not a number is read as well.
+        // A NaN bound is read as well.
         return place(found, [&](int i) { return at + index(i) < end && !(found[i].a > passed); });
     }
 
-    // Appends those of the first `count` in shared memory that are within the threshold, the upper
-    // values of as many as these have room for to s.upper.
+    // Rescores the first `count` candidates in shared memory: appends those within the threshold,
+    // and stores as many of their upper values as fit to s.upper.
     __device__ void read(int count, float threshold) {
         const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
         for (int first = warp * batch; first < count; first += warps * batch) {
@@ -118,8 +119,9 @@ public:
         __syncthreads();
     }
 
-    // The same of the least bounds of `count` first, then of those that the threshold which follows
-    // does not leave out. `listed`: entries of the list before any was read.
+    // Like read(), but best first: rescores the least bounds of `count`, lowers the threshold, then
+    // rescores those that the new threshold does not exclude. `listed`: entries of the list before
+    // the first read.
     __device__ void read_least_first(int count, int listed, float threshold) {
         const int likely = likely_rows(listed);
         if (count <= likely + warps * batch) {
@@ -131,7 +133,7 @@ public:
 #pragma unroll
         for (int i = 0; i < each; ++i) {
             mine[i] = s_.candidates[min(index(i), count - 1)];
-            // What is not a number is read as well.
+            // A NaN bound is read as well.
             keys[i] = index(i) >= count        ? Order::nan
                       : mine[i].a == mine[i].a ? Order::key(mine[i].a)
                                                : 0;
@@ -161,9 +163,9 @@ public:
     }
 
 private:
-    // Rows that are read first: half of the order statistic's number, which are of the range where
-    // that is as long as all before it, or those that the list lacks and as many more as may be
-    // beyond its threshold.
+    // The number of rows to read first. It is at least half the order: about that many are in the
+    // current range if that is as long as all ranges before it. It also covers the rows that the
+    // list lacks, and half as many again for rows beyond the threshold.
     __device__ int likely_rows(int listed) const {
         const int wanted = max(task_.order, 3 * (task_.order - listed)) / 2;
         return min((wanted + likely_step) / likely_step * likely_step, of_rows);
@@ -179,7 +181,7 @@ private:
         const Candidate entry = lists_.candidates[q_ * lists_.capacity + i];
         return upper_key(entry.a, lists_.point_error[entry.point], lists_.ceiling);
     }
-    // Those of which `which` is true to shared memory; returns how many.
+    // Copies the candidates with which(i) to shared memory; returns their number.
     template <class Which>
     __device__ int place(const Candidate (&mine)[each], Which which) {
         if (threadIdx.x == 0) s_.placed = s_.within = 0;
@@ -199,7 +201,7 @@ private:
     int words_, share_ = 1, used_ = 0;
 };
 
-// The first candidates of a query, in order.
+// Rescores the first candidates of each query, best first.
 __global__ void __launch_bounds__(threads, blocks_of_multiprocessor)
     rows_kernel(CandidateLists lists, RereadTask task, int shares, int most) {
     extern __shared__ uint4 query[];
@@ -217,8 +219,8 @@ __global__ void __launch_bounds__(threads, blocks_of_multiprocessor)
     else rows.read(count, threshold);
 }
 
-// Those from `first` on of the queries that have more, in no order, with the thresholds that the
-// first have left. A block takes a slice at a time.
+// Rescores the remaining candidates of the queries with more, from `first` on and in no order, with
+// the thresholds after rows_kernel. A block takes a slice at a time.
 __global__ void __launch_bounds__(threads, blocks_of_multiprocessor)
     rest_kernel(CandidateLists lists, RereadTask task, int shares, int first) {
     extern __shared__ uint4 query[];

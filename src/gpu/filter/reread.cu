@@ -1,5 +1,5 @@
-// A block owns a query, or a slice of its candidates, a warp a share of these: it drops what the
-// stages leave out of it in place, or, where there are none, reads its rows four at a time.
+// Kernels of reread.h. A block owns a query or a slice of its candidates, a warp a share of these.
+// With stages the warp compacts its share in place; without stages it rescores four rows at a time.
 #include "gpu/filter/reread.cuh"
 
 #include "gpu/filter/bytes.h"
@@ -13,12 +13,12 @@ namespace kith::gpu {
 namespace {
 
 constexpr int threads = 128, warps = threads / 32, batch = 4;
-// Rows of a stage that eight lanes read at a time, and those that a warp does.
+// Rows of a stage that eight lanes read at a time, and those that a warp reads.
 constexpr int stage_lanes = 8, stage_rows = 4, narrowed = 32 / stage_lanes * stage_rows;
-// What a warp does once costs as much as a dozen candidates.
+// A warp's fixed cost is that of a dozen candidates.
 static_assert(least_share >= 2 * narrowed);
 
-// Sums over eight lanes: of lane l the sum of row l / 2 % 4.
+// Sums over eight lanes: lane l returns the sum of row l / 2 % 4.
 __device__ __forceinline__ int row_sum(const int (&sums)[4]) {
     const bool low = threadIdx.x % 8 < 4, even = threadIdx.x % 4 < 2;
     int a = low ? sums[0] : sums[2], b = low ? sums[1] : sums[3];
@@ -29,7 +29,7 @@ __device__ __forceinline__ int row_sum(const int (&sums)[4]) {
     return sum + __shfl_xor_sync(0xffffffffu, sum, 1);
 }
 
-// The sum of the products of a piece of a point's row (further.h) with the numbers of a query.
+// The sum of products of a piece of a point's row (further.h) with a query's values.
 __device__ __forceinline__ int piece_sum(const uint4& piece, const uint4& lower, const uint4& upper,
                                          int sum) {
     constexpr unsigned low = 0x0f0f0f0f;
@@ -44,9 +44,9 @@ __device__ __forceinline__ int piece_sum(const uint4& piece, const uint4& lower,
     return sum;
 }
 
-// How many of a warp's `count` candidates a stage leaves: these come first then, with the higher
-// values that it says. Eight lanes read four rows at a time, a lane a piece of each run. `unit`:
-// where not 0, of what the candidates' a are.
+// Returns how many of a warp's `count` candidates a stage leaves. These then come first, with the
+// higher values that the stage gives. Eight lanes read four rows at a time, a lane a piece of each
+// run. `unit`: if not 0, the unit of the candidates' a.
 __device__ int narrow(const RereadStage& stage, std::int64_t q, float threshold, float unit,
                       Candidate* found, int count) {
     constexpr int rows = stage_rows, lanes = stage_lanes;
@@ -58,14 +58,14 @@ __device__ int narrow(const RereadStage& stage, std::int64_t q, float threshold,
     const auto *const own = reinterpret_cast<const uint4*>(stage.queries) + q * (2 * words - 1),
                       *const points = reinterpret_cast<const uint4*>(stage.points);
     const FurtherTerms terms = *reinterpret_cast<const FurtherTerms*>(own + 2 * (words - 1));
-    // Points' numbers have 8 added to them.
+    // The values of points have 8 added to them.
     int added = 0;
     for (int word = lane; word < 2 * (words - 1); word += 32) {
         constexpr unsigned eights = 0x08080808;
         added = piece_sum({eights, eights, eights, eights}, __ldg(own + word), {}, added);
     }
     added = __reduce_add_sync(0xffffffffu, added);
-    // A query's numbers of a piece; where a point has its terms there are none.
+    // A query's values of a piece; the piece that holds a point's terms has none.
     const auto numbers = [&](int word, uint4& lower, uint4& upper) {
         lower = upper = {};
         if (word == words - 1) return;
@@ -104,13 +104,13 @@ __device__ int narrow(const RereadStage& stage, std::int64_t q, float threshold,
         const FurtherTerms v{__uint_as_float(of_point.x), __uint_as_float(of_point.y),
                              __uint_as_float(of_point.z), __uint_as_float(of_point.w)};
         if (unit > 0) {
-            // -inf of a point that every query has to look at.
+            // -inf for a point that is not covered, which every query must rescore.
             const int of_pass = __float_as_int(candidate.a);
             candidate.a = of_pass <= ByteLimits::nothing ? -__int_as_float(0x7f800000)
                                                          : value_of_sum(of_pass, unit);
         }
         const float value = further_value(candidate.a, terms, v, stage.unit, sum);
-        // Not a number: it stays.
+        // A NaN value stays.
         const bool stays = lane % 2 == 0 && first + own_row < count && !(value > threshold);
         const unsigned all = __ballot_sync(0xffffffffu, stays);
         if (stays)
@@ -122,7 +122,7 @@ __device__ int narrow(const RereadStage& stage, std::int64_t q, float threshold,
     return kept;
 }
 
-// Whether a query's candidates had room; one whose had none is tried again.
+// True if a query's candidates had room. Otherwise the query is retried.
 __device__ __forceinline__ bool have_room(const CandidateLists& lists, const RereadTask& task,
                                           std::int64_t q, int count) {
     if (count <= task.room) return true;
@@ -130,7 +130,7 @@ __device__ __forceinline__ bool have_room(const CandidateLists& lists, const Rer
     return false;
 }
 
-// What the stages leave of a warp's share of a query's candidates.
+// Narrows a warp's share of a query's candidates by the residual stages.
 __global__ void __launch_bounds__(threads, 8) narrow_kernel(CandidateLists lists, RereadTask task) {
     const std::int64_t q = blockIdx.x;
     const int count = task.counts[q];
@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(threads, 8) narrow_kernel(CandidateLists lists
     if (threadIdx.x % 32 == 0) task.left[q * shares + own] = kept;
 }
 
-// The rows of a share of a query's candidates, behind which there are no stages.
+// Rescores a share of a query's candidates, without stages.
 __global__ void __launch_bounds__(threads, 8) reread_kernel(CandidateLists lists, RereadTask task) {
     extern __shared__ uint4 query[];
     const std::int64_t q = blockIdx.x;

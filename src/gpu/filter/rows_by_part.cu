@@ -1,6 +1,6 @@
-// A warp owns a query's candidates in a part of the points. Blocks take all queries' of a part
-// before those of the next: where queries are many, rows that several have are in L2 when the
-// second asks for them.
+// Rescores block by block: a warp owns a query's candidates in one part of the points. Blocks take
+// all queries of a part before the next part. With many queries, rows that queries share are in L2
+// when the second query reads them.
 #include "gpu/filter/reread.cuh"
 #include "gpu/filter/row_products.cuh"
 #include "gpu/runtime/check.h"
@@ -9,14 +9,13 @@ namespace kith::gpu {
 
 namespace {
 
-// More warps at a time have the rows of more parts in use than L2 holds: on an NVIDIA H100,
-// 2026-11-28, n 1,048,576, q 8,192, d 1,536, k 100, a search takes 16.7 ms with 32 on a
-// multiprocessor, 18.3 with 40, 19.6 with 48.
+// More warps at a time use the rows of more parts than L2 holds (measured: 32 warps per
+// multiprocessor are faster than 40 or 48).
 constexpr int warps = 4, blocks_of_multiprocessor = 8, batch = 4;
-// Candidates that a lane looks at at once, and those that are gathered before their rows are read.
+// Candidates that a lane examines at once, and those that are gathered before their rows are read.
 constexpr int each = 4, most_gathered = 32 * (each + 1);
 
-// What the stages leave of a query's candidates, for a warp: lane i knows where those of share i
+// The candidates of a query that the stages leave, for a warp: lane i knows where those of share i
 // begin.
 class WarpCandidates {
 public:
@@ -38,7 +37,7 @@ public:
     __device__ int count() const {
         return count_;
     }
-    // The point of the i-th, of each lane's i; no_point beyond the last.
+    // The point of candidate i, for each lane's i; no_point past the last.
     __device__ std::uint32_t point(int i) const {
         int share = 0;
 #pragma unroll

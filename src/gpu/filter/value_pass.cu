@@ -1,6 +1,6 @@
-// The pass of value_pass.h. A warp compares 32 points at a time, eight lanes to a point: of eight
-// rows each lane reads 16 bytes, twice over, before it multiplies any of them, so that a
-// multiprocessor has up to 128 KiB in flight.
+// The pass of value_pass.h. A warp compares 32 points at a time, eight lanes per point. Each lane
+// reads 16 bytes of eight rows, twice over, before it multiplies any of them: up to 128 KiB in
+// flight per multiprocessor.
 #include "gpu/filter/byte_row.cuh"
 #include "gpu/filter/thresholds.cuh"
 #include "gpu/filter/value_pass.h"
@@ -15,8 +15,8 @@ namespace {
 constexpr int threads = value_warps * 32, row_lanes = 8, rows = 8;
 static_assert(rows * (32 / row_lanes) == value_step);
 
-// The pass's queries to the block's shared memory, `slots` rows of so many words of which the last
-// may be 0.
+// Copies the pass's queries to the block's shared memory: `slots` rows of `words` words. Rows past
+// q become 0.
 __device__ __forceinline__ void copy_queries(const ValuePass& pass, int slots, int words,
                                              uint4* out) {
     const int count = static_cast<int>(pass.q) * words;
@@ -24,7 +24,7 @@ __device__ __forceinline__ void copy_queries(const ValuePass& pass, int slots, i
         out[i] = i < count ? static_cast<const uint4*>(pass.queries)[i] : uint4{0, 0, 0, 0};
 }
 
-// Rows of halves: a word's two are exact in f32. Without upper values a is a lower bound alone.
+// Rows of halves; both halves of a word are exact in f32. Without upper values, a is a lower bound.
 template <bool with_upper>
 struct HalfRows {
     using Sum = float;
@@ -46,13 +46,13 @@ struct HalfRows {
     __device__ static float value(float half_norm, float sum) { return __fsub_rn(half_norm, sum); }
     __device__ static std::uint32_t key(float a) { return Order::key(a); }
 };
-// Of whole numbers, which are negated in queries.
+// Rows of int8 values; queries are negated.
 struct ByteRows {
     using Sum = int;
     using Factors = int;
     using Source = QueryRounding;
     static constexpr bool upper = false;
-    // A warp rounds a query, in every block the same; what that takes lies behind the queries.
+    // A warp quantizes a query, the same in every block; its scratch memory follows the queries.
     __device__ static void load_queries(const ValuePass& pass, const Source& rounding, int slots,
                                         int words, uint4* out) {
         if (!rounding.vectors) return copy_queries(pass, slots, words, out);
@@ -84,8 +84,8 @@ __device__ __forceinline__ std::uint32_t word_of(const uint4& x, int i) {
     return i == 0 ? x.x : i == 1 ? x.y : i == 2 ? x.z : x.w;
 }
 
-// Sums of eight rows over the eight lanes of a point: lane i ends with that of row i. At each step
-// a lane sends the half that it does not keep.
+// Sums eight rows over the eight lanes of a point: lane i returns the sum of row i. In each step a
+// lane sends the half that it does not keep.
 template <class Rows>
 __device__ __forceinline__ typename Rows::Sum row_sum(typename Rows::Sum (&sum)[rows]) {
     using Sum = typename Rows::Sum;
@@ -102,7 +102,7 @@ __device__ __forceinline__ typename Rows::Sum row_sum(typename Rows::Sum (&sum)[
     return sum[0];
 }
 
-// `queries` at least pass.q; `ahead`: runs of 16 bytes of a row that a lane reads before it
+// `queries`: at least pass.q. `ahead`: pieces of 16 bytes of a row that a lane reads before it
 // multiplies.
 template <class Rows, int queries, int ahead>
 __global__ void __launch_bounds__(threads, value_blocks)
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(threads, value_blocks)
     const std::int64_t group = blockIdx.x * std::int64_t{value_warps} + threadIdx.x / 32;
     if (group >= pass.groups) return;
     const int lane = threadIdx.x % 32, part = lane % row_lanes, first_row = lane / row_lanes * rows;
-    // Of each query the least upper value, or the position of the least value.
+    // The least upper value of each query, or the position of its least value.
     std::uint32_t least_upper[queries], least_value[queries];
 #pragma unroll
     for (int j = 0; j < queries; ++j) least_upper[j] = least_value[j] = Order::nan;
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(threads, value_blocks)
         const Sum half_norm = reinterpret_cast<const Sum*>(pass.half_norm)[position];
         float point_error = 0;
         if constexpr (Rows::upper) point_error = pass.point_error[position];
-        // Rows past the last are the last.
+        // Rows past the last repeat the last.
         const std::int64_t at = min(step * value_step + first_row, pass.n - 1);
         const auto last =
             static_cast<int>(min(pass.n - 1 - at, static_cast<std::int64_t>(rows - 1)));
@@ -193,7 +193,7 @@ __global__ void __launch_bounds__(threads, value_blocks)
     }
 }
 
-// Shared memory of a block: queries, and what rounding them takes.
+// Shared memory of a block: the queries, and the scratch memory to quantize them.
 std::size_t value_bytes(std::int64_t q, std::int64_t width) {
     return static_cast<std::size_t>(value_query_slots(q) * width * 2);
 }
