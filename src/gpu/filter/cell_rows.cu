@@ -1,4 +1,4 @@
-// Which queries are compared with a cell, and their rows (cells.h).
+// The queries that are compared with each cell, and their rows (cells.h).
 #include "gpu/filter/cells.h"
 #include "gpu/filter/reach.cuh"
 #include "gpu/primitives/block.cuh"
@@ -15,7 +15,7 @@ __device__ __forceinline__ std::int64_t own_item() {
 
 constexpr int cell_threads = 256;
 
-// Whether the query at place i of the order is compared with a cell now.
+// True if the query at place i of the order is compared with a cell in this pass.
 struct Chosen {
     CellView view;
     CellQueries queries;
@@ -32,7 +32,7 @@ struct Chosen {
         if (room < 0) return false;
         return !(static_cast<double>(apart) > root_above(fmax(room, 0.0)));
     }
-    // Whether any query may be.
+    // True if any query may be compared with the cell.
     __device__ bool has(std::int64_t cell) const {
         return choice.near || cell % choice.parts == choice.part;
     }
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(cell_threads) choose_kernel(Chosen chosen, Cho
 
 constexpr int scan_threads = 1024;
 
-// One block: counts, rounded up to whole groups, become begins, in place and in host memory.
+// One block: turns counts, rounded up to whole groups, into offsets, in place and in host memory.
 __global__ void __launch_bounds__(scan_threads)
     begin_kernel(std::uint32_t* counts, int count, std::uint32_t* host_begin) {
     __shared__ std::uint32_t sums[scan_threads / 32];
@@ -126,7 +126,7 @@ __global__ void gather_kernel(const uint4* rows, const std::uint32_t* query, std
     out[at] = own != no_query ? rows[own * pieces + at % pieces] : uint4{};
 }
 
-// The same of 4 bytes.
+// A thread owns 4 bytes.
 __global__ void gather_words_kernel(const std::uint32_t* rows, const std::uint32_t* query,
                                     std::int64_t count, std::uint32_t other, std::uint32_t* out) {
     const std::int64_t at = own_item();

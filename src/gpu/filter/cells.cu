@@ -1,4 +1,4 @@
-// How far queries are from cells (cells.h); what follows from that is in cell_rows.cu.
+// Distances of queries from cells (cells.h); cell_rows.cu makes the rows of a pass from them.
 #include "gpu/filter/cells.h"
 
 #include <cub/block/block_reduce.cuh>
@@ -18,8 +18,8 @@ namespace kith::gpu {
 namespace {
 
 constexpr int directions = cell_directions;
-// More than rounding coordinates to f32, products of two of them and what follows lose of their
-// lengths: (16 + 5) 2^-24; and than sums of numbers that are not normal.
+// More than the relative loss by rounding coordinates to f32, products of two of them and
+// subsequent steps, (16 + 5) 2^-24; and more than sums of subnormal numbers lose.
 constexpr double leading_rounding = 0x1p-18, least_rounding = 1e-12;
 
 __device__ __forceinline__ std::int64_t own_item() {
@@ -29,7 +29,7 @@ __device__ __forceinline__ float infinite() {
     return __int_as_float(0x7f800000);
 }
 
-// A vector along the leading directions.
+// A vector's coordinates along the leading components.
 struct Leading {
     float x[directions];
 
@@ -60,7 +60,7 @@ struct Leading {
     }
 };
 
-// Numbers in the order of finite values.
+// Maps finite values to ints in the same order.
 __device__ __forceinline__ int ordered(float x) {
     const int bits = __float_as_int(x);
     return bits ^ (bits >> 31 & 0x7fffffff);
@@ -68,7 +68,7 @@ __device__ __forceinline__ int ordered(float x) {
 __device__ __forceinline__ float from_ordered(int key) {
     return __int_as_float(key ^ (key >> 31 & 0x7fffffff));
 }
-// Every byte of a number below all of these.
+// Every byte of the initial key, which stands for about -3.4e38: below any support of a cell.
 constexpr int below_all = 0x80;
 
 __global__ void widen_kernel(const float* in, std::int64_t count, double* out) {
@@ -98,13 +98,13 @@ __global__ void leading_kernel(exact::ProjectionError error, const __half* vecto
     const double own =
         error.with(norm2 > 0 ? static_cast<double>(lost[at]) / norm * (1 + 0x1p-40) : 0.0)
             .coordinates;
-    // Of what is not a number nothing is known.
+    // Nothing is known of a NaN.
     const auto or_infinite = [](double x) { return x == x ? x : static_cast<double>(infinite()); };
     out.error[at] = __double2float_ru(
         or_infinite((own + leading_rounding) * norm * (1 + 0x1p-20) + least_rounding));
     if constexpr (points) {
         const auto h = static_cast<double>(half_norm[at]);
-        // What is +inf or NaN passes no threshold; -inf is not covered and passes all.
+        // A half norm of +inf or NaN passes no threshold; -inf is not covered and passes every one.
         out.room[at] =
             h < static_cast<double>(infinite())
                 ? or_infinite((room_of_point(gamma, norm2, h) + room_of_longest(gamma, norm2)) *
@@ -170,14 +170,14 @@ __global__ void __launch_bounds__(cell_threads)
         best = square;
         which = c;
     }
-    // Squares in the order of their bits.
+    // Squares are compared by their bits.
     const int least = __reduce_min_sync(whole_warp, ordered(best));
     which = __reduce_min_sync(whole_warp,
                               ordered(best) == least ? which : static_cast<int>(most_cells));
     if (lane == 0) out[own] = static_cast<std::uint32_t>(which);
 }
 
-// A block owns a group, half a warp a query at a time.
+// A block owns a group of queries; 16 threads, one per component, take a query at a time.
 __global__ void __launch_bounds__(static_cast<int>(cell_group))
     centre_kernel(CellQueries queries, float* centres) {
     constexpr int at_once = static_cast<int>(cell_group) / directions;
@@ -200,7 +200,7 @@ constexpr int support_points = 4, support_block = support_points * cell_threads,
               support_groups = 64;
 static_assert(least_cell_points % support_block == 0);
 
-// max <v, w> of the points of a cell, for each group's w. A block owns a part of a cell, a thread
+// max <v, w> over the points of a cell, for each group's w. A block owns a part of a cell, a thread
 // four points.
 __global__ void __launch_bounds__(cell_threads)
     support_kernel(CellView view, const float* centres, int groups, int* supports) {
@@ -233,7 +233,7 @@ __global__ void __launch_bounds__(cell_threads)
 
 constexpr int apart_cells = 32;
 
-// A block owns cell_threads queries and some cells, a thread a query.
+// A block owns cell_threads queries and some cells, a thread owns a query.
 __global__ void __launch_bounds__(cell_threads)
     apart_kernel(CellView view, CellQueries queries, const float* centres, const int* supports) {
     const std::int64_t own = own_item();
@@ -251,7 +251,7 @@ __global__ void __launch_bounds__(cell_threads)
         float apart = (u.dot(w) - support) / length;
         apart = apart > 0 ? apart * (1 - 0x1p-18f) : apart;
         apart = __fsub_rd(apart, __fadd_ru(error, view.bounds[c].error));
-        // Of a direction without a length nothing is known.
+        // A direction with no usable length gives no bound.
         queries.apart[c * queries.q + own] =
             length > 1e-15f && length < 1e15f && apart == apart ? apart : -infinite();
     }

@@ -1,17 +1,17 @@
-// Cells of points, and which of them a query need not be compared with (docs/exactness.md, section
-// 13). A cell is a run of positions whose points lie near each other. Queries come in groups, of
-// which each and each cell have a direction w from one to the other: of a query u and the points v
-// of the cell
+// Half-space partition: cells of points, and the cells that a query may skip (docs/exactness.md,
+// section 13). A cell is a range of positions with points near each other. Queries come in groups.
+// A group and a cell define a direction w from one to the other. For a query u and the points v of
+// the cell
 //
-//     |u - v| >= (<u, w> - max <v, w>) / |w|,
+//     |u - v| >= (<u, w> - max <v, w>) / |w|.
 //
-// which is what tells them apart where balls around cells are too large: points of many dimensions
-// lie in all directions from each other, and a cell reaches towards a query no further than its
-// points do. All of it in a few leading directions, in which points differ most: lengths there are
-// no longer than in all.
+// This bound separates them where balls around cells are too large. In many dimensions points lie
+// in all directions from each other, but towards a query a cell reaches no further than its points
+// do. All computations use a few leading principal components, along which points differ most:
+// lengths there are no longer than with all components.
 //
-// Queries that have a cell within their reach are gathered, cell by cell, as rows of a pass that
-// looks at the cells of its rows alone.
+// Queries with a cell within their pruning bound are gathered, cell by cell, as rows of a pass.
+// That pass reads only the cells of its rows.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -23,23 +23,23 @@
 
 namespace kith::gpu {
 
-// Queries of a group; cells that are looked at before all others, those that are nearest.
+// Queries per group, and the number of nearest cells that are searched before all others.
 inline constexpr std::int64_t cell_group = 128;
 inline constexpr int near_cells = 2;
 
-// What vectors have along the leading directions.
+// The projection to the leading components.
 struct LeadingColumns {
     const DigitMatrix* matrix = nullptr;  // cell_directions columns, nearly orthonormal
     exact::ProjectionError error;
 };
 
-// Of `count` vectors of matrix->depth() halves, on the device.
+// Projections of `count` vectors of matrix->depth() halves, on the device.
 struct LeadingRows {
     float* coordinates = nullptr;  // count x cell_directions
-    float* error = nullptr;  // count: how far they are from exact ones, and what comparing them
-                             // rounds, at least
-    // Of points, with their half norms: what their values add under the root of a query's reach
-    // (reach.cuh). Of queries, |u|^2.
+    float* error = nullptr;  // count: upper bound of the error of coordinates, and of rounding when
+                             // they are compared
+    // For points (which need half norms): the share of their values under the root of a query's
+    // pruning bound (reach.cuh). For queries: |u|^2.
     double* room = nullptr;
 };
 void leading_rows(const LeadingColumns& columns, const __half* vectors, std::int64_t count,
@@ -49,92 +49,92 @@ void leading_point_rows(const LeadingColumns& columns, const __half* vectors,
                         const LeadingRows& out, cudaStream_t stream);
 
 struct CellBound {
-    double room = 0;  // the most of its points
+    double room = 0;  // the largest of its points
     float error = 0;  // likewise
 };
 
-// All on the device. Cells follow each other, whole tiles each but the last.
+// All arrays are on the device. Cells follow each other; each takes whole tiles, except the last.
 struct CellView {
     const float* coordinates = nullptr;  // (n - first) x cell_directions, by position
-    const float* centres = nullptr;      // count x cell_directions: about the means of the cells
+    const float* centres = nullptr;      // count x cell_directions: approximate means of the cells
     const CellBound* bounds = nullptr;   // count
     std::int64_t first = 0, n = 0;       // positions of cells: [first, n)
-    std::int64_t size = 0, count = 0;    // points of a cell, and cells
+    std::int64_t size = 0, count = 0;    // points per cell, and cells
     double gamma = 0;                    // FilterForm::gamma
 };
 
 // out[i] = in[i].
 void widen(const float* in, std::int64_t count, double* out, cudaStream_t stream);
-// coordinates[i] = those of row members[i], for the view.n - view.first positions of cells, and the
-// centres and bounds of these cells: what a view points to, to be.
+// coordinates[i] = those of row members[i], for the view.n - view.first positions of cells; and the
+// centres and bounds of these cells. The outputs are arrays of a later view.
 void order_leading_rows(const LeadingRows& rows, const std::uint32_t* members, const CellView& view,
                         float* coordinates, float* centres, CellBound* bounds, cudaStream_t stream);
 
-// The cells nearest to queries, by coordinates.
+// The cell nearest to each query, by coordinates: out, q.
 void nearest_cells(const CellView& view, const float* coordinates, std::int64_t q,
                    std::uint32_t* out, cudaStream_t stream);
 
 // Queries in the order of their cells.
 struct CellQueries {
-    const std::uint32_t* order = nullptr;  // q: which query
+    const std::uint32_t* order = nullptr;  // q: query numbers
     LeadingRows rows;                      // of the queries, by number
     std::int64_t q = 0, group = cell_group;
-    float* apart = nullptr;  // count x q, by order: how far a query is from a cell's points, at
-                             // least; may be -inf
+    float* apart = nullptr;  // count x q, by order: lower bound of the distance from a query to a
+                             // cell's points; may be -inf
     float* near =
-        nullptr;  // q, by order: those below are of cells that are near, near_cells at most
+        nullptr;  // q, by order: cells below this bound are near, at most near_cells of them
     std::int64_t groups() const { return (q + group - 1) / group; }
     KITH_HD std::int64_t words() const { return (q + 31) / 32; }
 };
-// Room for `centres` of cell_directions numbers and `supports` of view.count, of each group.
+// Fills queries.apart and queries.near. Workspace per group: `centres`, cell_directions numbers,
+// and `supports`, view.count.
 void measure_cells(const CellView& view, const CellQueries& queries, float* centres, int* supports,
                    cudaStream_t stream);
 
-// Which cells a query is compared with: those near to it, or of the others those whose number
-// leaves `part` of `parts`; of these those that its threshold reaches. None of a query that is
-// marked as overflowed.
+// The cells that a query is compared with: the near cells, or of the others those with number %
+// parts == part. A cell must be within the query's pruning bound. Queries marked as overflowed have
+// no cells.
 struct CellChoice {
     bool near = false;
     std::int64_t part = 0, parts = 1;
-    const float* threshold = nullptr;  // by number, as
+    const float* threshold = nullptr;  // by query number, as is overflowed
     const std::uint8_t* overflowed = nullptr;
 };
 
-// How many queries are compared with each cell, and a bit for each of them: view.count + 1 numbers,
-// and view.count x queries.words() words.
+// The number of queries compared with each cell (view.count + 1 numbers), and a bit for each of
+// them (view.count x queries.words() words).
 struct ChosenQueries {
     std::uint32_t *counts = nullptr, *masks = nullptr;
 };
 void choose_cells(const CellView& view, const CellQueries& queries, const CellChoice& choice,
                   const ChosenQueries& out, cudaStream_t stream);
-// The rows of cells that follow from the counts, whole groups of listed_queries each: those of cell
-// c from begin[c] on, view.count + 1 of them, in place of the counts and, where that is not null,
-// in host memory.
+// Replaces the counts by row offsets: the rows of cell c start at begin[c], view.count + 1 of them,
+// in whole groups of listed_queries. Writes them to host_begin as well, which is host memory or
+// null.
 void begin_cell_rows(const CellView& view, std::uint32_t* counts, std::uint32_t* host_begin,
                      cudaStream_t stream);
-// As many rows as those of near cells may be.
+// An upper bound of the rows of near cells.
 inline std::int64_t most_near_rows(const CellView& view, std::int64_t q) {
     return (near_cells * q + view.count * (listed_queries - 1)) / listed_queries * listed_queries;
 }
 
 inline constexpr std::uint32_t no_query = 0xffffffffu;
-// What a pass over the rows of cells [first, last) is told, whose rows are counted from the first
-// of these on: `rows` of them, of which the last ones, behind those of the cells, are of no query
-// and look at no tile.
+// A pass over the rows of cells [first, last). Rows are counted from the first row of cell `first`.
+// The last of the `rows` rows, after those of the cells, have no query and no tiles.
 struct CellRows {
     std::int64_t first = 0, last = 0, rows = 0;
     std::uint32_t* query = nullptr;  // per row; no_query: none
     std::uint32_t* tiles = nullptr;  // per group of rows, view.size / filter_tile_points apart
     std::uint32_t* tile_counts = nullptr;  // per group of rows
 };
-// `begin`: as begin_cell_rows has it.
+// `begin`: from begin_cell_rows().
 void fill_cell_rows(const CellView& view, const CellQueries& queries, const std::uint32_t* masks,
                     const std::uint32_t* begin, const CellRows& out, cudaStream_t stream);
 
-// out[i] = row query[i] of rows of `bytes` bytes, a multiple of 16; zeros of none.
+// out[i] = row query[i], of `bytes` bytes (a multiple of 16); zeros for no_query.
 void gather_query_rows(const void* rows, const std::uint32_t* query, std::int64_t count,
                        std::int64_t bytes, void* out, cudaStream_t stream);
-// The same of 4 bytes, with `other` of none.
+// Likewise for rows of 4 bytes; `other` for no_query.
 void gather_query_words(const void* rows, const std::uint32_t* query, std::int64_t count,
                         std::uint32_t other, void* out, cudaStream_t stream);
 

@@ -30,7 +30,7 @@ __global__ void count_kernel(const std::uint32_t* clusters, std::int64_t rows,
 
 constexpr int scan_threads = 1024;
 
-// One block: counts become begins, in place, with the sum behind them.
+// One block: turns counts into offsets, in place, followed by the total.
 __global__ void __launch_bounds__(scan_threads)
     scan_kernel(std::uint32_t* counts, std::int64_t count) {
     using Scan = cub::BlockScan<std::uint32_t, scan_threads>;
@@ -48,8 +48,8 @@ __global__ void __launch_bounds__(scan_threads)
     if (threadIdx.x == 0) counts[count] = before;
 }
 
-// Rows of a warp of the filter: of 16 queries in turn each comes to another one. A last group that
-// is not whole keeps its order.
+// Rows per warp of the filter: consecutive queries, 16 at a time, go to different warps. An
+// incomplete last group keeps its order.
 __global__ void deal_kernel(const std::uint32_t* ordered, std::int64_t q, std::int64_t* out) {
     constexpr std::int64_t rows = 16, warps = listed_queries / rows;
     const std::int64_t i = own_item();

@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(bound_threads)
         apart = warp_sum(apart);
         norm2 = warp_sum(norm2);
         const double h = static_cast<double>(half_norm[at]);
-        // What is +inf or NaN passes no threshold; -inf is not covered and passes all.
+        // A half norm of +inf or NaN passes no threshold; -inf is not covered and passes every one.
         if (!(h < static_cast<double>(__int_as_float(0x7f800000)))) continue;
         most_square = fmax(most_square, apart);
         most_norm = fmax(most_norm, norm2);
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(bound_threads)
         .error = 2 * view.gamma * half_square + accumulation(view.gamma, sqrt(2 * half_square))};
 }
 
-// Whether a query may have a candidate in a cluster, from its value with the centre.
+// True if a query may have a candidate in a cluster, from its value with the centre.
 __device__ __forceinline__ bool reaches(const QueryReach& query, const ClusterBound& bound,
                                         float value) {
     const double reach2 = query.room + bound.room;
@@ -215,7 +215,7 @@ __global__ void __launch_bounds__(others_threads)
     for (std::int64_t c = threadIdx.x; c < view.count; c += others_threads) {
         const ClusterBound bound = view.bounds[c];
         const bool empty = begin[c] == begin[c + 1];
-        // All loads before anything depends on one.
+        // All loads are issued before the first use.
         float values[others_queries];
 #pragma unroll
         for (int i = 0; i < others_queries; ++i)

@@ -1,10 +1,10 @@
-// Clusters of points, and which of them a query of the fused filter need not be compared with
-// (docs/exactness.md, section 12). A cluster is a run of positions: the points that are nearer to
-// its centre, a vector of the filter, than to the centres of others. With R the largest distance of
-// its points from the centre, none of them is nearer to a query than the centre's distance less R:
-// the values a of the pairs follow from that, and where they all are above the query's threshold,
-// the cluster's tiles are left out. (The random ball cover: Cayton 2012; here with the values that
-// the filter computes, so that nothing else of the certificate changes.)
+// Ball-cover partition: clusters of points, and the clusters that a query of the fused filter may
+// skip (docs/exactness.md, section 12). A cluster is a range of positions: the points that are
+// nearer to its centre, a vector of the filter, than to other centres. R is the largest distance of
+// its points from the centre. No point of the cluster is nearer to a query than the centre's
+// distance less R. The values a of the pairs follow from that distance. If all of them are above
+// the query's threshold, the cluster's tiles are skipped. (The random ball cover: Cayton 2012; here
+// with the values that the filter computes, so that the rest of the certificate is unchanged.)
 #pragma once
 
 #include <cuda_fp16.h>
@@ -13,25 +13,23 @@
 
 namespace kith::gpu {
 
-// What bounds the values of a cluster's points v, of which those are left out that are no query's
-// candidates.
+// Bounds for the values of a cluster's points v, without points that are no query's candidates.
 struct ClusterBound {
     double radius = 0;  // at least |v - centre|
-    double room = 0;    // at least 2 (E_v + |v|^2 / 2 - half_norm), E_v: what the accumulation of a
-                        // may lose by v
-    double error = 0;   // what that of the centre's own value may lose by the centre
+    double room = 0;    // at least 2 (E_v + |v|^2 / 2 - half_norm); E_v: accumulation error by v
+    double error = 0;   // accumulation error of the centre's own value, by the centre
 };
 
-// All on the device. The points have vectors of `width` halves, by position.
+// All arrays are on the device. The points have vectors of `width` halves, by position.
 struct ClusterView {
     const void* centres = nullptr;  // count x width
     const float* half_square =
-        nullptr;  // of centres: |c|^2 / 2; with +inf up to a multiple of filter_tile_points
+        nullptr;  // of centres: |c|^2 / 2; +inf as padding up to a multiple of filter_tile_points
     const ClusterBound* bounds = nullptr;  // count
     const std::uint32_t* begin = nullptr;  // count + 1: positions less `first`
     std::int64_t count = 0, width = 0;
     std::int64_t first =
-        0;             // position: those before are in no cluster; a multiple of filter_tile_points
+        0;             // a multiple of filter_tile_points; positions before it are in no cluster
     double gamma = 0;  // FilterForm::gamma
 };
 
@@ -39,59 +37,60 @@ struct ClusterView {
 void half_squares(const void* vectors, std::int64_t count, std::int64_t width, float* out,
                   cudaStream_t stream);
 
-// half_square - <u, c> of `count` vectors u and all centres, whole_tiles(view.count) apart.
+// out: half_square - <u, c> of `count` vectors u and all centres, rows whole_tiles(view.count)
+// apart.
 void centre_values(const ClusterView& view, const void* vectors, std::int64_t count, FilterIsa isa,
                    float* out, cudaStream_t stream);
 
-// Of rows of values (`ld` apart) of `rows` vectors with `count` centres: the least one and whose it
-// is. Either may be null.
+// For `rows` rows of values (`ld` apart) of vectors with `count` centres: the least value and its
+// centre. Either output may be null.
 void nearest_centres(const float* values, std::int64_t ld, std::int64_t rows, std::int64_t count,
                      std::uint32_t* centres, float* least, cudaStream_t stream);
 
-// How many of the `count` values of rows are within twice a row's `error` on either side of its
-// least one, summed over the rows: added to *total. Rows whose error is not finite count for none.
+// Adds to *total the number of values, among the `count` of each row, that are at most the row's
+// least value plus 4 times its error. Rows with an error that is not finite count for none.
 void count_near(const float* values, std::int64_t ld, std::int64_t rows, std::int64_t count,
                 const float* least, const float* error, unsigned long long* total,
                 cudaStream_t stream);
 
-// Of rows [first, first + rows) of vectors and their values with all of these: whether one before
-// it lies nearer than the root of apart2. half_square: of the vectors.
+// For rows [first, first + rows) of vectors, from their values with all of the vectors: true if an
+// earlier vector is nearer than the square root of apart2. `half_square`: of the vectors.
 void near_earlier(const float* values, std::int64_t ld, std::int64_t first, std::int64_t rows,
                   const float* half_square, float apart2, std::uint8_t* near, cudaStream_t stream);
 
-// The bounds of clusters whose members are vectors[view.first + members[i]], with half norms
-// likewise, i from view.begin[c] on.
+// The bounds of clusters. The members of cluster c are vectors[view.first + members[i]], with half
+// norms likewise, for i from view.begin[c] on.
 void bound_clusters(const ClusterView& view, const void* vectors, const float* half_norm,
                     const std::uint32_t* members, ClusterBound* out, cudaStream_t stream);
 
-// Queries and their values with the centres.
+// Queries, and their values with the centres.
 struct ClusterQueries {
     const void* vectors = nullptr;     // q x view.width
     const float* threshold = nullptr;  // q
     const float* values = nullptr;     // q x ld: half_square - <u, c>
     std::int64_t q = 0, ld = 0;
-    std::int64_t group = listed_queries;  // so many, at most, have flags together
+    std::int64_t group = listed_queries;  // queries that share flags, at most
 };
 
-// Whether any query of a group may have a candidate in a cluster: flags[group * view.count +
-// cluster].
+// flags[group * view.count + cluster]: true if a query of the group may have a candidate in the
+// cluster.
 void active_clusters(const ClusterView& view, const ClusterQueries& queries, std::uint8_t* flags,
                      cudaStream_t stream);
 
-// Whether a query may have a candidate in any cluster but its own: own[i] and reached[i] for query
-// i. A cluster's points are begin[c + 1] - begin[c], and the bounds are of all of them.
+// reached[i]: true if query i may have a candidate in a cluster other than own[i]. Cluster c has
+// begin[c + 1] - begin[c] points; the bounds are of all its points.
 void other_clusters(const ClusterView& view, const ClusterQueries& queries,
                     const std::uint32_t* begin, const std::uint32_t* own, std::uint8_t* reached,
                     cudaStream_t stream);
 
-// How many points the clusters have that flags (of one group per row) say, summed over `groups`,
-// and how many groups have no more than one cluster: total[0], total[1].
+// Sums over `groups` groups, one row of flags each: total[0], the points of the flagged clusters;
+// total[1], the groups with at most one flagged cluster.
 void count_active(const ClusterView& view, const std::uint8_t* flags, std::int64_t groups,
                   unsigned long long* total, cudaStream_t stream);
 
-// Of each group the tiles of positions from `first` on, up to `tiles`, that the clusters have which
-// its flags say, in order: tiles and counts as FilterPass has them, `tiles` apart. `first`: at
-// least view.first.
+// For each group, the tiles of the flagged clusters, in order, among the `tiles` tiles of positions
+// from `first` on. Tiles and counts are as in FilterPass, with stride `tiles`. `first` is at least
+// view.first.
 inline constexpr std::int64_t most_listed_tiles = 1 << 18;
 void list_tiles(const ClusterView& view, const std::uint8_t* flags, std::int64_t groups,
                 std::int64_t first, std::int64_t tiles, std::uint32_t* out, std::uint32_t* counts,
