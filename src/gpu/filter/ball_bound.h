@@ -1,5 +1,5 @@
-// Which filter values a radius excludes, and which upper values it includes, from bounds on the
-// distance keys that are within (docs/exactness.md, section 9). Plain host code too: tests/unit
+// Filter values that a range query excludes, and upper values that it includes, from bounds on the
+// distance keys within the radius (docs/exactness.md, section 9). Plain host code too: tests/unit
 // attacks the arithmetic without a device.
 #pragma once
 
@@ -9,24 +9,24 @@
 
 namespace kith::gpu {
 
-// Of one query: the filter's w = key * scale + offset, within `error` (E) as section 4 has it; of a
-// direct form within a relative bound of that growth as well.
+// For one query: the filter's w = key * scale + offset, within `error` (E) as in section 4; for a
+// direct form also within a relative bound `growth`.
 struct KeyImage {
     double scale = 1, offset = 0;
     double error = 0;
     double growth = 1;
-    // Values are whole numbers and a fraction below 1 (FilterForm::tie_classes).
+    // Values are an integer plus a fraction below 1 (FilterForm::tie_classes).
     bool whole = false;
     double ceiling = std::numeric_limits<double>::infinity();  // FilterForm::ceiling
 };
 
-// What binary64 may lose of either term of w, a hundred times over.
+// The binary64 error of either term of w, with a factor of a hundred to spare.
 inline constexpr double image_slack = 0x1p-38;
-// Upper values beyond may stand for sums that overflowed.
+// Larger upper values may come from sums that overflowed.
 inline constexpr double most_accepted = 0x1p127;
 
-// No pair whose key is at most `outer` has a value above this. Not NaN; to be rounded upwards to
-// f32, whose largest number serves for all that is beyond.
+// No pair with a key of at most `outer` has a larger value. The result is not NaN. To be rounded
+// upwards to f32; the largest f32 number stands for all larger values.
 KITH_HD double excluded_above(const KeyImage& image, double outer) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     if (!(outer > -infinity)) return -infinity;
@@ -38,7 +38,7 @@ KITH_HD double excluded_above(const KeyImage& image, double outer) {
 }
 
 // Every pair with an upper value a + 2 F, rounded upwards, of at most this has a key of at most
-// `inner`; -inf where that cannot be said of any. To be rounded downwards to f32.
+// `inner`. The result is -inf if this can be proven of no pair. To be rounded downwards to f32.
 KITH_HD double included_up_to(const KeyImage& image, double inner) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     if (!(inner > -infinity) || !(image.scale > 0) || (image.whole && inner < 0)) return -infinity;

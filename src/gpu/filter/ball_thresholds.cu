@@ -1,5 +1,5 @@
-// Kernels of ball_thresholds.h. A warp owns a query: the sums that relate its filter values to
-// distance keys, in binary64, of the coordinates that MetricKernels::sample gives.
+// Kernels of ball_thresholds.h. A warp owns a query. It computes the sums that relate the query's
+// filter values to distance keys, in binary64, from the coordinates of MetricKernels::sample.
 #include "gpu/filter/ball_thresholds.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace kith::gpu {
 
 namespace {
 
-// What w is of the keys.
+// The relation of w to the keys.
 enum class Relation {
     direct,
     cosine,
@@ -129,7 +129,7 @@ __global__ void thresholds_kernel(ThresholdTask task) {
     task.out.state[query] = state;
 }
 
-// Of numbers that are not negative the bits are in their order.
+// The bits of non-negative floats have the order of the floats.
 __global__ void largest_error_kernel(const float* point_error, std::int64_t n, unsigned* most) {
     unsigned largest = 0;
     for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x; i < n;
@@ -147,7 +147,7 @@ __global__ void sure_kernel(const float* included, std::int64_t q, const unsigne
     if (i < q) sure[i] = __fsub_rd(included[i], 2.0f * __uint_as_float(*most));
 }
 
-// Coordinates in binary64 that are held at a time.
+// Binary64 coordinates that are held at a time.
 constexpr std::int64_t most_coordinates = 1 << 21;
 
 }  // namespace
@@ -161,7 +161,7 @@ void ball_thresholds(const MetricKernels* kernels, const PreparedRows& queries,
     const std::int64_t q = queries.rows.count, d = params.d;
     const std::int64_t step = sums ? std::clamp<std::int64_t>(most_coordinates / d, 1, q) : q;
     Buffer<double> coordinates(sums ? step * d : 0, stream);
-    // Lengths come from the coordinates themselves.
+    // Lengths come from the coordinates without a centre.
     FilterForm sampled = form;
     if (relation == Relation::unit_l2 || relation == Relation::dot) sampled.centre = nullptr;
     const bool f64 = queries.rows.type == ElementType::f64;

@@ -1,5 +1,5 @@
-// Kernels of bit_rows.h. A block owns 32 rows; their words go through shared memory, 32 at a time,
-// so that both sides are read and written in runs.
+// Kernels of bit_rows.h. A block owns 32 rows. Their words go through shared memory, 32 at a time,
+// so that reads and writes are coalesced.
 #include "gpu/filter/bit_panels.h"
 #include "gpu/filter/bit_rows.h"
 #include "gpu/primitives/warp.cuh"
@@ -23,7 +23,7 @@ __device__ std::uint32_t word_of(const Rows& rows, std::int64_t row, const Filte
         }
         return out;
     }
-    // 32 coordinates at a time are as many words as a coordinate has bits.
+    // 32 coordinates at a time fill one word per bit of a coordinate.
     const bool sets = kind == exact::Coordinates::sets;
     const int per_word = exact::coordinates_per_word(form.direct), bits = 32 / per_word;
     const std::uint32_t group = 0xffffffffu >> (32 - per_word);
@@ -48,11 +48,11 @@ __device__ std::uint32_t word_of(const Rows& rows, std::int64_t row, const Filte
     return out;
 }
 
-// A row's share of the bound, by its kind.
+// A row's terms of the bound; pointers of the other side are null.
 struct BitTerms {
-    float* half_norm = nullptr;    // of points: the size and tie_share; +inf of NaN and padding
-    float* point_error = nullptr;  // half of the coordinates that have no bit
-    float* query_error = nullptr;  // of queries: `lost`, or -inf; behind those of all, their sizes
+    float* half_norm = nullptr;    // of points: the size plus tie_share; +inf for NaN and padding
+    float* point_error = nullptr;  // half the number of coordinates without a bit
+    float* query_error = nullptr;  // of queries: `lost`, or -inf; followed by the queries' sizes
     std::uint8_t* unfit = nullptr;
 };
 

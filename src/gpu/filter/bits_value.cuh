@@ -6,7 +6,7 @@
 
 namespace kith::gpu::direct {
 
-// From what is in both rows and their sizes. The point's is +inf where that is its value.
+// From the number of common bits and both sizes. A point's size is +inf if its value is +inf.
 __device__ __forceinline__ float bits_value(exact::Step step, float common, float query,
                                             float point) {
     const float both = query + point;

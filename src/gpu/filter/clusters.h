@@ -53,8 +53,9 @@ void count_near(const float* values, std::int64_t ld, std::int64_t rows, std::in
                 const float* least, const float* error, unsigned long long* total,
                 cudaStream_t stream);
 
-// For rows [first, first + rows) of vectors, from their values with all of the vectors: true if an
-// earlier vector is nearer than the square root of apart2. `half_square`: of the vectors.
+// For rows [first, first + rows) of vectors, from their values with all of the vectors. near[i] is
+// true if a vector before row first + i is nearer to it than the square root of apart2.
+// `half_square`: of the vectors.
 void near_earlier(const float* values, std::int64_t ld, std::int64_t first, std::int64_t rows,
                   const float* half_square, float apart2, std::uint8_t* near, cudaStream_t stream);
 

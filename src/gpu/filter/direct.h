@@ -1,17 +1,16 @@
-// One pass of the direct filter: the metric itself in f32 (exact/direct_form.h), every value
-// compared with its query's threshold in registers, as the fused filter does with products
-// (pass.h).
+// One pass of the direct filter: the metric itself in f32 (exact/direct_form.h). Every value is
+// compared with its query's threshold in registers, as in the fused filter (pass.h).
 #pragma once
 
 #include "gpu/filter/pass.h"
 
 namespace kith::gpu {
 
-// Rows lie in panels of filter_tile_queries (both sides alike): the first word of each of its rows,
-// then the second, and so on; rows of `width` words, zeros beyond the last coordinate and the last
+// Queries and points lie in panels of filter_tile_queries rows: the first word of each row, then
+// the second, and so on. Rows have `width` words, with zeros past the last coordinate and the last
 // row.
 
-// The form for points of that type: sets are bits here.
+// The direct form for points of that type; on the GPU, sets are bits.
 inline std::optional<exact::DirectForm> gpu_direct_form(const metric::Traits& traits,
                                                         const metric::Params& params,
                                                         ElementType type) {
@@ -30,15 +29,15 @@ inline std::int64_t direct_width(const exact::DirectForm& form, std::int64_t d) 
     return (d + per_word - 1) / per_word;
 }
 
-// Where word i of a row lies.
+// The index of word i of a row.
 KITH_HD std::int64_t direct_place(std::int64_t row, std::int64_t i, std::int64_t width) {
     return (row / filter_tile_queries * width + i) * filter_tile_queries +
            row % filter_tile_queries;
 }
 
 void direct_pass(const FilterPass& pass, cudaStream_t stream);
-// The same of steps that count bits (exact::counts_bits). Half norms of points are their sizes, how
-// many bits are set, and tie_share; +inf as elsewhere.
+// For steps that count bits (exact::counts_bits). The half norm of a point is its size (the number
+// of bits set) plus tie_share, or +inf as elsewhere.
 void bits_pass(const FilterPass& pass, cudaStream_t stream);
 
 }  // namespace kith::gpu

@@ -1,17 +1,14 @@
-// The direct filter's pass over rows of bits (exact::counts_bits). Matrix units count the bits that
-// two rows have in common (PTX ISA, 9.7.15: wgmma m64n128k256 of sm_90a, elsewhere mma.sync
-// m16n8k256, both with and + popc); with the rows' sizes that count is a Hamming, a Jaccard or a
-// Dice distance. A block of 256 threads owns a tile of 128 queries x 128 points, a warp 16 x 128
-// pairs of it, a thread two rows and 32 columns: 64 counts.
+// The direct filter's pass over bit rows (exact::counts_bits). Matrix units count the common bits
+// of two rows (PTX ISA, 9.7.15: wgmma m64n128k256 of sm_90a, elsewhere mma.sync m16n8k256, both
+// with and + popc). With the rows' sizes the count yields a Hamming, Jaccard or Dice distance. A
+// block of 256 threads owns a tile of 128 queries x 128 points, a warp 16 x 128 pairs. A thread
+// owns two rows and 32 columns: 64 counts.
 //
-// A test of one multiplication tells which pairs may pass (QueryTerms); the value itself, which
-// divides, is computed of these only.
+// A test with one multiplication selects the pairs that may be candidates (QueryTerms). Only for
+// these the value itself is computed, which needs a division.
 //
-// On an NVIDIA H200, 2026-11-22, `kith-bench search --ordinary`, bits-hamming (n 1,048,576, q
-// 1,024, 1,024 bits, k 10): 1.17 ms with slices of 32 words by wgmma, 1.34 with slices of 16, 1.52
-// by mma.sync with these; 9.4 ms with bits counted in integer units, 16 words a cycle and
-// multiprocessor. The main pass, of 983,040 points, took 0.88 ms of the first. A wgmma of 64 x 128
-// pairs and 256 bits was measured to take 64 cycles of a multiprocessor: 0.14 ms of that.
+// Measured: wgmma is faster than mma.sync, slices of 32 words than slices of 16, and both several
+// times faster than integer units.
 #include <algorithm>
 
 #include "gpu/filter/bit_panels.h"
@@ -31,30 +28,35 @@ using exact::Step;
 
 constexpr int tile = static_cast<int>(filter_tile_queries), threads = 256, warps = threads / 32,
               blocks_per_sm = 2;
-// Words of a row that an instruction takes, that are copied at once, and slices in flight; bytes of
-// a run of four words of all rows.
+// Words of a row per instruction, words that are copied at once, and slices in flight; bytes of a
+// run of four words of all rows.
 constexpr int depth = 8, slice = 32, stages = 3, run = static_cast<int>(bits_run),
               run_bytes = tile * run * 4;
 using Ring = SliceRing<tile, slice, stages, threads, depth>;
 constexpr int list_bytes = WarpList::most_room * WarpList::entry_bytes;
-// Counts start at the bits of 2^23: read as f32 they are 2^23 + count, whose conversion is a
+// Counts start at the bits of 2^23. Read as f32 they are 2^23 + count, so the conversion is a
 // subtraction.
 constexpr int start = 0x4b000000;
 constexpr float start_value = 0x1p23f;
 
-// Of a query: its size, its threshold T, and a test that every point with a value <= T passes:
+// The terms of a query: its size, its threshold T, and a test that every point with a value <= T
+// passes,
+//
 //     common - slope x size of the point >= least.
-// With S the sum of both sizes, I the common count: hamming S - 2 I <= T, jaccard (S - 2 I) / (S -
-// I) <= T, which is I >= S (1 - T) / (2 - T), dice (S - 2 I) / S <= T; each is linear in I and the
-// point's size. `slope` and `least` are lowered by more than these lines and the test round
-// (docs/exactness.md, section 6).
+//
+// With S the sum of both sizes and I the common count, the conditions are
+//     hamming  S - 2 I <= T,
+//     jaccard  (S - 2 I) / (S - I) <= T, which is I >= S (1 - T) / (2 - T),
+//     dice     (S - 2 I) / S <= T.
+// Each is linear in I and the point's size. `slope` and `least` are lowered by more than the
+// rounding of these lines and of the test (docs/exactness.md, section 6).
 struct __align__(16) QueryTerms {
     float threshold, size, slope, least;
 };
 constexpr int shared_bytes =
     Ring::bytes + warps * list_bytes + tile * static_cast<int>(sizeof(QueryTerms));
 
-// `bits`: of a row, at least.
+// `bits`: at least the number of bits of a row.
 __device__ QueryTerms query_terms(Step step, float threshold, float size, float bits) {
     QueryTerms t{threshold, size, 0.0f, -1.0f};  // every point passes
     if (step == Step::mismatched_bits) {
@@ -64,7 +66,7 @@ __device__ QueryTerms query_terms(Step step, float threshold, float size, float 
         t.slope = 1.0f;
         t.least = -threshold;
     } else if (threshold < 0.0f) {
-        t.least = __int_as_float(0x7f800000);  // nor does any of a query that has no neighbours
+        t.least = __int_as_float(0x7f800000);  // no value is negative: no pair passes
     } else if (!(threshold >= 1.0f)) {
         const float wider = fmaf(threshold, 0x1p-22f, threshold), rest = 1.0f - wider;
         const float share =
@@ -77,9 +79,8 @@ __device__ QueryTerms query_terms(Step step, float threshold, float size, float 
     return t;
 }
 
-// Adds to the counts of a thread's pairs what their rows have in common in `words` words, a
-// multiple of 8, that lie in shared memory. The block's other warps take the other rows of the
-// queries.
+// Adds the common bits of `words` words to the counts of a thread's pairs. The words are in shared
+// memory, a multiple of 8. Other warps of the block handle the other query rows.
 __device__ __forceinline__ void count_common(int (&acc)[64], const char* queries,
                                              const char* points, int words) {
 #if defined(KITH_SM_90A)
@@ -93,8 +94,8 @@ __device__ __forceinline__ void count_common(int (&acc)[64], const char* queries
     wgmma_wait<0>();
 #else
     const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
-    // Each thread gives words lane % 4 and lane % 4 + 4 of rows lane / 4 and, of queries, lane / 4
-    // + 8.
+    // Each thread supplies words lane % 4 and lane % 4 + 4 of row lane / 4 and, for queries, of row
+    // lane / 4 + 8.
     const auto* const rows =
         reinterpret_cast<const std::uint32_t*>(queries) + warp * 16 * run + lane;
     const auto* const columns = reinterpret_cast<const std::uint32_t*>(points) + lane;
@@ -117,7 +118,7 @@ __device__ __forceinline__ void count_common(int (&acc)[64], const char* queries
 #endif
 }
 
-// Rows r < 2 and columns c < 32 of a thread's pairs within the tile, and their count among the
+// Rows r < 2 and columns c < 32 of a thread's pairs in the tile, and their counts in the
 // accumulators.
 __device__ __forceinline__ int pair_query(int r) {
     return static_cast<int>(threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4) + r * 8;
@@ -164,8 +165,8 @@ __global__ void __launch_bounds__(threads, blocks_per_sm)
                          (words + depth - 1) / depth * depth);
         }
         if (other_queries) {
-            // All have left the terms of the queries before, which were last read ahead of this
-            // tile's first barrier.
+            // All threads have finished with the terms of the previous queries, which were last
+            // read before this tile's first barrier.
             if (threadIdx.x < tile) {
                 const std::int64_t query = first_query + threadIdx.x;
                 const float threshold =

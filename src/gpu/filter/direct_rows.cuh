@@ -1,6 +1,6 @@
-// Words of the direct filter: coordinates as its step wants them, in panels, and which rows its
-// bound covers (exact/direct_form.h). A block owns 32 rows; their words go through shared memory,
-// 32 at a time, so that both sides are read and written in runs.
+// Makes words of the direct filter: coordinates in the form of its step, in panels, and the rows
+// that its bound covers (exact/direct_form.h). A block owns 32 rows. Their words go through shared
+// memory, 32 at a time, so that reads and writes are coalesced.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -14,23 +14,23 @@
 
 namespace kith::gpu {
 
-// What rounding took from a row, and of coordinates less a centre their length: squares, or the
-// largest of these.
+// The rounding residual of a row, and the length of its centred coordinates: sums of squares, or
+// the largest square.
 struct DirectResidual {
     double residual2 = 0, centred2 = 0;
     __device__ __forceinline__ void add(double rest, double x, bool largest) {
         residual2 = largest ? fmax(residual2, rest * rest) : residual2 + rest * rest;
         centred2 = largest ? fmax(centred2, x * x) : centred2 + x * x;
     }
-    // Of a warp's lanes.
+    // Reduces over the lanes of a warp.
     __device__ __forceinline__ void reduce(bool largest) {
         residual2 = largest ? warp_max(residual2) : warp_sum(residual2);
         centred2 = largest ? warp_max(centred2) : warp_sum(centred2);
     }
 };
 
-// A coordinate as f32; false where the bound does not cover it. `rounds`: it covers what f32 does
-// not hold.
+// A coordinate as f32; false if the bound does not cover it. `rounds`: the bound covers coordinates
+// that f32 cannot hold exactly.
 __device__ __forceinline__ bool direct_coordinate(const exact::DirectForm& form, double x,
                                                   double scale, bool rounds, float& out,
                                                   DirectResidual& lost) {
@@ -46,7 +46,7 @@ __device__ __forceinline__ bool direct_coordinate(const exact::DirectForm& form,
     return isfinite(out) && held && form.covers(x);
 }
 
-// A coordinate less a centre as the bits of a whole number: a byte, or fp16.
+// A centred coordinate rounded to an integer, as the bits of a byte or of fp16.
 __device__ __forceinline__ std::uint32_t rounded_whole(const exact::DirectForm& form, double x,
                                                        DirectResidual& lost) {
     const exact::WholeRange range = exact::whole_range(form.coordinates);
@@ -57,7 +57,7 @@ __device__ __forceinline__ std::uint32_t rounded_whole(const exact::DirectForm& 
     return static_cast<std::uint32_t>(static_cast<int>(whole) + 128);
 }
 
-// A share as f32, and what it adds to its row's terms; false where the bound does not cover it.
+// A share as f32, added to its row's terms; false if the bound does not cover it.
 __device__ __forceinline__ bool rounded_share_of(double x, double scale, float& out,
                                                  exact::ShareTerms& terms) {
     const double scaled = x * scale;
@@ -66,13 +66,13 @@ __device__ __forceinline__ bool rounded_share_of(double x, double scale, float& 
     return isfinite(out) && (x == 0 || x >= exact::smallest_covered);
 }
 
-// A row's share of the bound, by its kind.
+// A row's terms of the bound; pointers of the other side are null.
 struct DirectTerms {
-    float* half_norm = nullptr;  // of points: tie_share and their own terms less point_error; +inf
-                                 // of NaN and padding, -inf where the bound does not hold
-    float* point_error = nullptr;  // what rounding took, or +inf
-    float* query_error =
-        nullptr;  // of queries: the same and `lost`, or -inf; behind those of all, their own terms
+    float* half_norm = nullptr;    // of points: tie_share plus own terms less point_error; +inf for
+                                   // NaN and padding, -inf if the bound does not hold
+    float* point_error = nullptr;  // rounding residual, or +inf
+    float* query_error = nullptr;  // of queries: rounding residual plus `lost`, or -inf; followed
+                                   // by the queries' own terms
     std::uint8_t* unfit = nullptr;
 };
 
@@ -166,7 +166,7 @@ __global__ void __launch_bounds__(256)
         }
         if (lane != 0) continue;
         if (terms.half_norm) {
-            // A NaN point is farther than everything, one that cannot be filtered nearer.
+            // A NaN point is farther than everything; a point that cannot be filtered is nearer.
             const double share_of_ties =
                 static_cast<double>(tie_share(form, row_at(form, at, n), n));
             terms.half_norm[at] = !there || nan ? infinity
@@ -182,7 +182,7 @@ __global__ void __launch_bounds__(256)
     }
 }
 
-// Whether all of a metric's steps count bits, as those of sets do.
+// True if all steps of a metric count bits, like those of sets.
 template <class M>
 inline constexpr bool only_bits =
     M::traits.direct == metric::Direct::jaccard || M::traits.direct == metric::Direct::dice;

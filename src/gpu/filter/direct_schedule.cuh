@@ -1,5 +1,4 @@
-// The order in which the direct filter's blocks take their tiles, and how the words of these come
-// to shared memory.
+// The tile schedule of the direct filter, and the pipeline that copies tiles to shared memory.
 #pragma once
 
 #include "gpu/filter/pass.h"
@@ -9,8 +8,8 @@
 
 namespace kith::gpu::direct {
 
-// Work tiles: a panel of queries x a segment of panels of points; slices of all of them, one after
-// the other.
+// A work tile is a panel of queries x a segment of panels of points. Tiles are processed one after
+// the other, each slice by slice.
 struct Schedule {
     std::int64_t query_tiles, work_tiles;
     int tiles, segment, slices;
@@ -35,8 +34,8 @@ struct Cursor {
     }
 };
 
-// Square panels of `tile` rows, in slices of so many words, on a device that runs so many blocks at
-// a time.
+// A schedule for square panels of `tile` rows, in slices of `slice` words, on a device that runs
+// `blocks` blocks at a time.
 inline Schedule make_schedule(const FilterPass& pass, int tile, int slice, int blocks) {
     Schedule schedule{};
     schedule.query_tiles = (pass.q + tile - 1) / tile;
@@ -48,9 +47,10 @@ inline Schedule make_schedule(const FilterPass& pass, int tile, int slice, int b
     return schedule;
 }
 
-// The slices of a block's tiles, in a ring in shared memory: one is read while the next come by
-// cp.async, across the ends of tiles. A stage holds `slice` words of `tile` queries, then those of
-// points; where a row ends within a slice, zeros follow up to a multiple of `depth` words.
+// A multistage pipeline in shared memory for the slices of a block's tiles. One slice is read while
+// cp.async copies the next ones, also across tile boundaries. A stage holds `slice` words of `tile`
+// queries, then those of points. A row that ends within a slice is padded with zeros to a multiple
+// of `depth` words.
 template <int tile, int slice, int stages, int threads, int depth>
 struct SliceRing {
     static constexpr int slice_bytes = slice * tile * 4, stage_bytes = 2 * slice_bytes,
@@ -90,21 +90,21 @@ struct SliceRing {
         filled = filled + 1 == stages ? 0 : filled + 1;
     }
 
-    // The next stage, which stays until the call after this one. All of the block's threads call
-    // it; where `depth` is that of wgmma, this may read it.
+    // Returns the next stage, which is valid until the next call. All threads of the block call.
+    // wgmma may read the stage if `depth` is that of wgmma.
     __device__ __forceinline__ const char* next() {
         cp_async_wait<stages - 2>();
 #if defined(KITH_SM_90A)
-        if constexpr (depth > 1) fence_proxy_async();  // wgmma reads what this thread has copied
+        if constexpr (depth > 1) fence_proxy_async();  // wgmma reads the copies of this thread
 #endif
-        __syncthreads();  // this slice has come for all, and all have left the one that is loaded
-                          // over
+        __syncthreads();  // all copies of this slice are complete, and no thread reads the slice to
+                          // be replaced
         load();
         const char* const stage = memory + used * stage_bytes;
         used = used + 1 == stages ? 0 : used + 1;
         return stage;
     }
-    // How many words the slice s of a tile has.
+    // The number of words of slice s of a tile.
     __device__ __forceinline__ int words(int s) const {
         return min(slice, static_cast<int>(pass.width) - s * slice);
     }

@@ -1,9 +1,9 @@
-// The steps of the direct filter's forms, which the distance kernels share.
+// The steps of the direct filter's forms, shared with the distance kernels.
 //
-// What they may be wrong by is in exact/direct_form.h. Of the approximations in use here (PTX
-// ISA, 9.7.3): rcp is within 1 ulp for what is neither a denormal nor has one for its reciprocal,
-// lg2 within 2^-22, absolutely between 1/2 and 2 and relatively elsewhere, ex2 within a relative
-// 2^-22.
+// exact/direct_form.h has their error bounds. The approximations used here have the errors of PTX
+// ISA, 9.7.3. Instruction rcp is within 1 ulp unless its argument or its result is a denormal.
+// Instruction lg2 is within 2^-22, absolutely between 1/2 and 2 and relatively elsewhere, and ex2
+// within a relative 2^-22.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -23,7 +23,7 @@ struct NormStep : FloatStep {
         a = Norm::add(a, q, x, exponent);
     }
 };
-// Words of two whole numbers in fp16, whose differences fp16 holds.
+// Words of two integers in fp16, which holds their differences exactly.
 struct HalvesStep : AnyStep {
     using Acc = std::uint32_t;
     __device__ static void step(std::uint32_t& a, float q, float x, float) {
@@ -46,7 +46,7 @@ __device__ __forceinline__ float reciprocal(float x) {
     return y;
 }
 
-// Coordinates other than 0 are within 2^-100 ... 2^100.
+// Non-zero coordinates are within 2^-100 ... 2^100.
 struct QuotientsStep : FloatStep {
     __device__ static void step(float& a, float q, float x, float) {
         a = fmaf(fabsf(q - x), reciprocal(fmaxf(fabsf(q) + fabsf(x), 0x1p-100f)), a);
@@ -72,7 +72,7 @@ struct MismatchStep : FloatStep {
     }
 };
 
-// Words of four bytes. Counts are whole numbers.
+// Words of four bytes. Counts are integers.
 struct CountStep : AnyStep {
     using Acc = int;
     __device__ static float finish(int a) { return static_cast<float>(a); }
@@ -81,7 +81,7 @@ struct ByteStep : AnyStep {
     using Acc = unsigned;
     __device__ static void step(unsigned& a, float q, float x, float) {
         const unsigned differ = __float_as_uint(q) ^ __float_as_uint(x);
-        // 128 for every byte that is not 0.
+        // 128 for every non-zero byte.
         const unsigned not_zero = (((differ & 0x7f7f7f7fu) + 0x7f7f7f7fu) | differ) & 0x80808080u;
         a = __dp4a(not_zero, 0x01010101u, a);
     }
@@ -106,7 +106,8 @@ struct ByteSquaresStep : AnyStep {
     __device__ static float finish(unsigned a) { return static_cast<float>(a); }
 };
 
-// As the CPU's (cpu/filter/direct_steps-inl.h): coordinates are roots, a term is (q - x)^2 G(t).
+// Like the CPU's step (cpu/filter/direct_steps-inl.h): coordinates are square roots, and a term is
+// (q - x)^2 G(t).
 struct DivergenceStep : FloatStep {
     __device__ static void step(float& a, float q, float x, float) {
         const float size = fmaxf(fmaf(q, q, x * x), 0x1p-100f);
@@ -119,7 +120,7 @@ struct DivergenceStep : FloatStep {
     }
 };
 
-// Of shares, at least smallest_share, the sum of (q + x) log2 (q + x).
+// The sum of (q + x) log2 (q + x), for shares of at least smallest_share.
 struct LogarithmStep : FloatStep {
     static constexpr bool has_query_term = true;
     __device__ static void step(float& a, float q, float x, float) {
@@ -128,8 +129,8 @@ struct LogarithmStep : FloatStep {
         asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(log) : "f"(sum));
         a = fmaf(sum, log, a);
     }
-    // A row that is not covered may bring an infinity, which the half norm of padding and of NaN
-    // must not meet.
+    // A row that is not covered may yield an infinity, which must not meet the half norm of padding
+    // or NaN.
     __device__ static float finish(float a, float factor, float query_term) {
         return fmaxf(fmaf(-factor, a, query_term), -largest_f32);
     }

@@ -1,10 +1,11 @@
-// The tile of the direct filter: the body of the kernels of metrics (direct.cu) and, as text that
-// is compiled at run time, of formulas (formula_pass_text.cpp), ahead of which come the texts of
-// what it includes.
+// The tile of the direct filter. It is the body of the kernels of metrics (direct.cu) and, as text
+// that is compiled at run time, of formulas (formula_pass_text.cpp). That text comes after the
+// texts of the files included here.
 //
-// A block of 256 threads owns a tile of 128 queries x 128 points, a thread 8 x 8 pairs of it: per
-// word it reads 16 and takes 64 steps, so that the steps, not shared memory, are what a pass costs.
-// Words come by cp.async in slices of 16 per row, a few slices ahead and across the ends of tiles.
+// A block of 256 threads owns a tile of 128 queries x 128 points, a thread 8 x 8 pairs of it. Per
+// word a thread reads 16 values and takes 64 steps, so that steps dominate the cost, not shared
+// memory. Instruction cp.async copies slices of 16 words per row, a few slices ahead and across
+// tile boundaries.
 #pragma once
 
 #include "gpu/filter/candidates.cuh"
@@ -15,16 +16,15 @@
 namespace kith::gpu::direct {
 
 constexpr int tile = 128, threads = 256, warps = threads / 32;
-// Words of a row that are copied at once, and slices in flight: one is read while two come, and two
-// blocks fit a multiprocessor. On an NVIDIA H200, 2026-11-22, the main pass of n 131,072, q 4,096,
-// d 128 took 4.85 ms, 97 G/s, at 3.53 of 4 instructions a cycle (docs/performance.md). Other slices
-// and stages have not been timed.
+// Words of a row that are copied at once, and slices in flight: one is read while two are copied,
+// and two blocks fit a multiprocessor. Measured near the issue rate (docs/performance.md); other
+// slices and stages have not been timed.
 constexpr int slice = 16, stages = 3;
 using Ring = SliceRing<tile, slice, stages, threads, 1>;
 constexpr int list_bytes = WarpList::most_room * WarpList::entry_bytes;
 constexpr int shared_bytes = Ring::bytes + warps * list_bytes + tile * 4;
 
-// Queries, and points, of a thread: two groups of four, `apart` apart.
+// The queries and points of a thread: two groups of four, `apart` apart.
 constexpr int query_apart = 16, point_apart = 32;
 __device__ __forceinline__ int own_query(int i) {
     const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
@@ -44,27 +44,26 @@ __device__ __forceinline__ void load_four(float (&to)[8], int i, const float* fr
     to[4 * i + 3] = four.w;
 }
 
-// What is done with pairs whose values prove enough: nothing, or they are counted and not listed
-// (sure_pairs.h).
+// Treatment of certain hits: none, or they are counted instead of listed (sure_pairs.h).
 struct AllListed {
     static constexpr bool counts = false;
 };
-// Of the block's queries, in shared memory: values up to which pairs are counted, and how many
-// were.
+// For the block's queries, in shared memory: the limits up to which pairs are counted, and the
+// counts.
 struct TileCounts {
     float limits[tile];
     int counts[tile];
 };
 
-// Of 16 values, eight of query `first` of the tile and eight of the next, those that are counted;
-// whole warp. Returns what is left of the mask.
+// Among 16 values, eight of query `first` of the tile and eight of the next, counts the certain
+// hits and returns the rest of the mask. The whole warp calls.
 __device__ __forceinline__ std::uint32_t count_sure(std::uint32_t mask, const float* values,
                                                     int first, TileCounts& shared) {
     const float limits[2] = {shared.limits[first], shared.limits[first + 1]};
     std::uint32_t sure = 0;
 #pragma unroll
     for (int i = 0; i < 16; ++i)
-        // -inf is of a point that is not covered.
+        // -inf is the value of a point that is not covered.
         if (values[i] <= limits[i / 8] && values[i] >= -largest_f32) sure |= 1u << i;
     sure &= mask;
     if (!__any_sync(0xffffffffu, sure != 0)) return mask;
@@ -90,7 +89,7 @@ __device__ __forceinline__ void run_tiles(const FilterPass& pass, const Schedule
     WarpList list{entries, reinterpret_cast<std::uint32_t*>(entries + WarpList::most_room)};
     auto& counted = *reinterpret_cast<TileCounts*>(thresholds + tile);
     std::int64_t counted_query = -1;
-    // What a thread's query of the tile before has, to global memory.
+    // Adds the counts of the previous tile's queries to global memory.
     const auto flush_counts = [&] {
         if constexpr (Sure::counts) {
             const auto i = static_cast<int>(threadIdx.x);
@@ -112,8 +111,8 @@ __device__ __forceinline__ void run_tiles(const FilterPass& pass, const Schedule
         for (int s = 0; s < schedule.slices; ++s) {
             const char* const stage = ring.next();
             if (!All && s == 0 && work.id != before) {
-                // Everyone is past the last tile's thresholds; the next barrier is before the first
-                // of these is read.
+                // All threads have finished reading the previous thresholds; the next barrier
+                // precedes the first read of the new ones.
                 for (int i = static_cast<int>(threadIdx.x); i < tile; i += threads)
                     thresholds[i] = first_query + i < pass.q ? pass.threshold[first_query + i]
                                                              : __int_as_float(0x7fffffff);
@@ -157,8 +156,8 @@ __device__ __forceinline__ void run_tiles(const FilterPass& pass, const Schedule
         float h[8];
         load_four(h, 0, pass.half_norm + pass.first + first_point + own_point(0));
         load_four(h, 1, pass.half_norm + pass.first + first_point + own_point(4));
-        // A value that overflowed stays below the +inf of padding and of NaN; the -inf of a point
-        // that is not covered holds whatever its words are.
+        // A value that overflowed stays below the +inf of padding and NaN. The -inf of a point that
+        // is not covered holds for any words.
         float term[8] = {};
         if constexpr (S::has_query_term) {
 #pragma unroll

@@ -1,4 +1,4 @@
-// The direct filter's pass of a user's formula: its step in f32, as text that is compiled at run
+// The direct filter's pass for a user's formula: its step in f32, as text that is compiled at run
 // time, in the tiles of direct_tile.cuh.
 #pragma once
 
@@ -9,12 +9,12 @@
 
 namespace kith::gpu {
 
-// `float next(float a, float q, float x)`: each operation as formula/error_bound.h takes it to be.
+// `float next(float a, float q, float x)`, with each operation as formula/error_bound.h assumes it.
 std::string filter_step_text(const formula::Program& program);
-// The source of the kernels `filter_lists` and `filter_all` around it.
+// The source of the kernels `filter_lists` and `filter_all` with that step.
 std::string filter_text(const formula::Program& program);
 
-// FilterPass::exponent is the value before the first coordinate; the pass's own step is not taken.
+// FilterPass::exponent is the value before the first coordinate; the pass's own step is ignored.
 // Words are those of exact::Coordinates::exact.
 void formula_pass(const formula::Program& program, const FilterPass& pass, cudaStream_t stream);
 

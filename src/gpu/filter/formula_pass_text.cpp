@@ -1,5 +1,5 @@
-// The kernels of formula_pass.h as text. Products and sums may be fused: that leaves out a rounding
-// of the bound.
+// The kernels of formula_pass.h as text. Products and sums may be fused, which only removes a
+// rounding from the bound.
 #include "gpu/filter/formula_pass.h"
 
 #include <fmt/format.h>
@@ -43,14 +43,14 @@ const char* operation_of_filter(Op op) {
     }
 }
 
-// f32, by `functions`.
+// Arithmetic in f32, with `functions`.
 constexpr Arithmetic filter_arithmetic{
     "float", operation_of_filter, [](double value) {
         return fmt::format("static_cast<float>(kith::bits_to_double({:#x}ULL))",
                            double_to_bits(static_cast<double>(static_cast<float>(value))));
     }};
 
-// What the headers' texts need of those that they include.
+// Declarations that the embedded headers need from their own includes.
 constexpr const char* prelude = R"(
 namespace std { using uint32_t = unsigned; using uint16_t = unsigned short; using uint8_t = unsigned char; }
 typedef struct CUstream_st* cudaStream_t;
@@ -102,11 +102,11 @@ extern "C" __global__ void __launch_bounds__(kith::gpu::direct::threads, Formula
 }
 )";
 
-// What a step takes for each pair; it stands in the kernel's text for each of a thread's 64.
+// Operations of a step per pair. The kernel's text has them once for each of a thread's 64 pairs.
 int operations_of(const formula::Program& program) {
     int count = 0;
     for (const formula::Value& v : program.values)
-        // What depends on the query or on nothing is not there once a pair.
+        // Operations on the query or on constants alone are not repeated per pair.
         if (formula::arity(v.op) > 0 && v.level >= formula::Level::point) ++count;
     return count;
 }
@@ -118,8 +118,7 @@ std::string filter_step_text(const formula::Program& program) {
 }
 
 std::string filter_text(const formula::Program& program) {
-    // Words that a thread takes in one stretch of text: as many as keep it short enough to compile
-    // within a second.
+    // Words per unrolled step of a thread: the text stays short enough to compile within a second.
     const int operations = operations_of(program), words = operations <= 6    ? 4
                                                            : operations <= 16 ? 2
                                                                               : 1;
