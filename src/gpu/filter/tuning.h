@@ -77,8 +77,8 @@ inline constexpr std::int64_t many_repeats = 256;
 // grows with the square of the centred length, that of products with the length.
 inline constexpr double centred_share = 0.9;
 // Products are centred on both sides if typical points are at most this many times as long as the
-// centred ones: queries unlike the points are that much longer than the centred points. Beyond, and
-// in two terms, only points are centred.
+// centred ones. Queries unlike the points are longer than the centred points by that factor.
+// Beyond, and in two terms, only points are centred.
 inline constexpr double most_shifted_share = 64;
 // Points of at most this many coordinates are rounded by eight lanes each, longer ones by a warp
 // (is_plain). On an NVIDIA H100, 2026-11-28, 1,048,576 rows of f32, ms by 8, 16 and 32 lanes: d 16

@@ -1,5 +1,6 @@
-// The step for whose rounding and clipping the bound adds least, rows that it adds much for
-// counting most: a query that most points pass for makes a search as slow as many others do.
+// Chooses the int8 step with the least rounding and clipping terms of the bound. Rows with large
+// terms weigh most: one query with most points as candidates makes a search as slow as many other
+// queries.
 #include "gpu/points/byte_form.h"
 
 #include <algorithm>
@@ -13,17 +14,16 @@ namespace kith::gpu {
 
 namespace {
 
-// Rows that round to themselves leave the bound, whose other side may be a row that does not, this
-// much.
+// The least kappa: even rows that are exact in int8 pay this much, because the other side of the
+// bound may be a row that is not.
 constexpr double least_kappa = 0x1p-10;
-// Steps that are tried: 127 of them are so many deviations of all coordinates together.
+// Steps to try: 127 steps equal this many standard deviations of all coordinates.
 constexpr std::array clipped_deviations = {3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 7.0, 8.0, 11.0, 16.0};
 
-// Steps of 4 bits that are tried, in deviations of all coordinates together: 0.335 is best of
-// Gaussian ones.
+// int4 steps to try, in standard deviations of all coordinates: 0.335 is best for Gaussian data.
 constexpr std::array four_bit_steps = {0.2, 0.25, 0.3, 0.335, 0.37, 0.42, 0.5, 0.6, 0.8, 1.1};
 
-// Of a unit that coordinates are multiples of.
+// Largest coordinate in units of which all coordinates are multiples.
 constexpr double largest_multiple = 4096;
 
 class ByteChoice {
@@ -46,7 +46,7 @@ public:
         }
     }
 
-    // Whole multiples of a power of two stay as they are where that costs less than any other step.
+    // Multiples of a power of two stay exact if that costs less than any other step.
     ChosenBytes choose() {
         if (const double unit = common_unit(); unit > 0) consider(unit, whole_shift(unit));
         const double deviation = std::sqrt(spread2(mean_) / static_cast<double>(rows_ * columns_));
@@ -57,13 +57,13 @@ public:
     }
 
 private:
-    // To the nearest whole number, of numbers far below 2^51.
+    // Rounds to the nearest integer; |x| is far below 2^51.
     static double rounded(double x) { return (x + 0x1.8p52) - 0x1.8p52; }
     static double square(double x) { return x * x; }
     double at(std::size_t r, std::size_t c) const { return sample_[r * columns_ + c]; }
 
-    // The largest power of two that all coordinates are multiples of; 0 where all of them are 0, or
-    // it is so small that bytes would hold few of them.
+    // The largest power of two that divides all coordinates. 0 if all of them are 0, or if it is
+    // too small for int8 to hold many of them.
     double common_unit() const {
         double unit = 0, largest = 0;
         for (const double x : sample_) {
@@ -75,8 +75,8 @@ private:
         }
         return unit;
     }
-    // Means as multiples of the unit, near which as much of the sample as possible is within the
-    // range of a byte.
+    // The means, rounded to multiples of the unit, and shifted so that as much of the sample as
+    // possible is within the int8 range.
     std::vector<double> whole_shift(double unit) const {
         std::vector<double> shift(columns_);
         for (std::size_t c = 0; c < columns_; ++c) {
@@ -98,8 +98,8 @@ private:
         best_ = {.step = step, .shift = shift, .kappa = left.kappa, .slack = left.slack};
         least_added_ = left.most;
     }
-    // What a step leaves: the noise of rows over their norms; what the bound adds for a typical
-    // pair, and for one of two rows that it adds much for.
+    // The error of a step: the typical noise of rows over their norms; the mean of the rows'
+    // additions to the bound; and a sum dominated by large additions.
     struct Left {
         double kappa = 0, slack = 0, most = 0;
     };
@@ -112,7 +112,7 @@ private:
             double noise = 0, over = 0, over2 = 0, size = 0;
 #pragma omp simd reduction(+ : noise, over, over2, size)
             for (std::size_t c = 0; c < columns_; ++c) {
-                // Without a comparison, which the compiler would make a branch of.
+                // Without a comparison, which the compiler would turn into a branch.
                 const double y = row[c] - off[c], farther = std::abs(y + step / 2) - 128 * step,
                              beyond = (farther + std::abs(farther)) / 2,
                              within = 0.5 - std::copysign(0.5, farther),
@@ -187,8 +187,7 @@ ChosenLeading choose_leading(const std::vector<double>& sample, std::int64_t row
                 sum += matrix[c * count + i] * matrix[c * count + j];
             if (!(std::abs(sum) <= largest_defect)) return {};
         }
-    // Coordinates and noise of the rows along the directions, and the squares of what is across
-    // them.
+    // Coordinates and noise of the rows along the directions, and the squared norms across them.
     std::vector<double> size_along, noise_along;
     double size2 = 0, noise2 = 0, size_along2 = 0;
     const auto height = static_cast<std::size_t>(rows), width = static_cast<std::size_t>(columns);
@@ -217,8 +216,7 @@ ChosenLeading choose_leading(const std::vector<double>& sample, std::int64_t row
     const auto ratio = [](double a2, double b2, double least = 0x1p-16) {
         return std::max(least, b2 > 0 ? std::sqrt(std::max(a2, 0.0) / b2) : 0.0);
     };
-    // Squares of what a step leaves of numbers clipped to the range of a byte, and of what those
-    // say.
+    // Squares of the residuals of a step with clipping to int8, and of the quantized values.
     struct Left {
         double rest2 = 0, said2 = 0;
     };

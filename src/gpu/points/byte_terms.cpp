@@ -1,4 +1,4 @@
-// Half norms as terms of the sums of numbers of 8 bits.
+// Half norms as int8 bias columns.
 #include <algorithm>
 
 #include "gpu/filter/bytes.h"
@@ -15,8 +15,9 @@ ByteTermRows make_byte_terms(const ProjectedVectors& points, std::int64_t n, int
     const auto* const half_norm = reinterpret_cast<const int*>(points.half_norm.get());
     const ByteRange range = byte_range(half_norm, n, 2 * tuning::one_beyond, stream);
     if (range.most < range.least || range.always > 0) return out;
-    // Thresholds lie below most half norms: the base is as low as these allow. Of the highest a few
-    // may lie beyond and are lowered, which lets more pass; the lowest would be raised.
+    // Thresholds lie below most half norms, so the base is as low as the half norms allow. A few of
+    // the highest may exceed the reach and are lowered, which adds candidates; the lowest would
+    // have to be raised.
     const int reach = out.form.reach();
     out.form.base = std::min(range.most - reach, range.least + reach - 1);
     if (count_beyond(half_norm, n, out.form.base + reach, stream) > n / tuning::one_beyond)

@@ -1,5 +1,5 @@
-// Subspace iteration with Cholesky QR of panels, each orthogonal to the ones before, and a step of
-// Newton and Schulz: products in matrix units, a panel's factor by one block.
+// Subspace iteration (PCA): Cholesky QR of panels, each orthogonal to the previous ones, then a
+// Newton-Schulz step. Products run in matrix units; one block factorises a panel.
 #include "gpu/points/directions.h"
 
 #include <algorithm>
@@ -14,17 +14,17 @@ namespace kith::gpu {
 
 namespace {
 
-// Products with the sample's matrix of squares between two orthonormalisations, and how often.
+// Products with the sample's Gram matrix between two orthonormalisations, and the number of rounds.
 constexpr int powers = 2, iterations = 2;
-// Of further directions, orthonormalised after each product: they only narrow down what a pass has
-// left.
+// Products for further directions, each followed by an orthonormalisation: they only tighten the
+// candidates of a pass.
 constexpr int further_powers = 2;
-// A column of whose square less than this share is left has no direction of its own.
+// A column that keeps less than this fraction of its square is linearly dependent on previous ones.
 constexpr double least_left = 1e-12;
 // Columns that are orthonormalised at a time, in one block's shared memory.
 constexpr int panel = 64, factor_threads = 512, square_rows = 8;
 
-// Numbers in [-1, 1) that look random.
+// Pseudo-random numbers in [-1, 1).
 __global__ void fill_kernel(Columns out) {
     const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (at >= out.rows * out.columns) return;
@@ -35,7 +35,7 @@ __global__ void fill_kernel(Columns out) {
         static_cast<double>(static_cast<std::int64_t>(bits ^ bits >> 31)) * 0x1p-63;
 }
 
-// The cosine transform of coordinates whose signs look random: entries of one size, about.
+// The cosine transform of coordinates with pseudo-random signs: entries of similar size.
 __global__ void cosines_kernel(Columns out) {
     const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (at >= out.rows * out.columns) return;
@@ -47,7 +47,7 @@ __global__ void cosines_kernel(Columns out) {
     out.data[i * out.stride + j] = (bits ^ bits >> 29) & 1u << 20 ? -cosine : cosine;
 }
 
-// The squares of columns.
+// The squared norms of columns.
 __global__ void squares_kernel(Columns z, double* out) {
     __shared__ double sums[square_rows][panel];
     const std::int64_t column = blockIdx.x * panel + threadIdx.x;
@@ -63,8 +63,8 @@ __global__ void squares_kernel(Columns z, double* out) {
     out[column] = sum;
 }
 
-// R of G = R'R into the upper triangle of G, of a panel, 0 in the rows of columns without a
-// direction of their own: of whose squares, `before`, next to nothing is left. One block.
+// Overwrites the upper triangle of a panel's G = R'R with R. Rows of linearly dependent columns
+// become 0: columns with next to nothing left of their square `before`. One block.
 __global__ void __launch_bounds__(factor_threads) factor_kernel(Columns g, const double* before) {
     __shared__ double r[panel][panel + 1];
     const auto m = static_cast<int>(g.columns);
@@ -86,8 +86,8 @@ __global__ void __launch_bounds__(factor_threads) factor_kernel(Columns g, const
         g.data[at / m * g.stride + at % m] = r[at / m][at % m];
 }
 
-// 1.5 I - 0.5 G in place of G: columns times it are orthonormal but for the square of what they
-// were.
+// Replaces G by 1.5 I - 0.5 G. Columns times that matrix have the square of the previous
+// orthonormality error.
 __global__ void polish_kernel(Columns g) {
     const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (at >= g.columns * g.columns) return;
@@ -96,20 +96,20 @@ __global__ void polish_kernel(Columns g) {
     x = (i == j ? 1.5 : 0.0) - 0.5 * x;
 }
 
-// G - I in place of G.
+// Replaces G by G - I.
 __global__ void less_identity_kernel(Columns g) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (i < g.columns) g.data[i * g.stride + i] -= 1;
 }
 
-// Of `out` less those of `taken`, which are `out.columns` apart.
+// Subtracts `taken`, in rows `out.columns` apart, from `out`.
 __global__ void subtract_kernel(Columns out, const double* taken) {
     const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (at >= out.rows * out.columns) return;
     out.data[at / out.columns * out.stride + at % out.columns] -= taken[at];
 }
 
-// X R = Z, in place of Z: a block owns a row, a thread its columns.
+// Solves X R = Z in place of Z: a block owns a row, a thread its columns.
 __global__ void solve_kernel(Columns z, Columns r) {
     extern __shared__ double row[];
     double* const own = z.data + blockIdx.x * z.stride;
@@ -129,8 +129,8 @@ __global__ void solve_kernel(Columns z, Columns r) {
     for (int j = threadIdx.x; j < m; j += blockDim.x) own[j] = row[j];
 }
 
-// Takes off what the columns have along the known ones. `along`: known columns x columns, `taken`:
-// rows x columns.
+// Subtracts from the columns their components along the known ones. Workspace: `along`, known
+// columns x columns; `taken`, rows x columns.
 void take_off(const Columns& known, const Columns& out, double* along, double* taken,
               cudaStream_t stream) {
     const std::int64_t m = out.columns;
@@ -142,7 +142,7 @@ void take_off(const Columns& known, const Columns& out, double* along, double* t
     check_launch("take_off");
 }
 
-// Columns of the same span, orthonormal but for what a Cholesky factor of each panel rounds.
+// Makes columns of the same span orthonormal, up to rounding in the Cholesky factor of each panel.
 void orthonormalise(const Columns& z, cudaStream_t stream) {
     const Buffer<double> squares(z.columns, stream), g(panel * panel, stream),
         along(z.columns * panel, stream), taken(z.rows * panel, stream);
@@ -164,7 +164,7 @@ void orthonormalise(const Columns& z, cudaStream_t stream) {
     }
 }
 
-// A step of Newton and Schulz. `g`: columns x columns.
+// A Newton-Schulz step. Workspace: `g`, columns x columns.
 void polish(const Columns& out, const Columns& g, cudaStream_t stream) {
     const std::int64_t depth = out.rows, m = out.columns;
     gram(out, g, stream);
@@ -185,7 +185,7 @@ void fill(const Columns& out, cudaStream_t stream) {
     check_launch("fill");
 }
 
-// One product with the sample's matrix of squares. `along`: count x columns.
+// One product with the sample's Gram matrix. Workspace: `along`, count x columns.
 void multiply(const __half* rows, std::int64_t count, const Columns& out, double* along,
               cudaStream_t stream) {
     const std::int64_t depth = out.rows, m = out.columns;
@@ -229,7 +229,8 @@ void find_further_directions(const __half* rows, std::int64_t count, const Colum
         take_off(known, out, along.get(), taken.get(), stream);
         orthonormalise(out, stream);
     }
-    // What rounding has left of the known ones, where next to nothing else was.
+    // Removes the remaining rounding error along the known columns, which matters where little else
+    // is left.
     take_off(known, out, along.get(), taken.get(), stream);
     polish(out, g, stream);
 }

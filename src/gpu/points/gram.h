@@ -1,4 +1,4 @@
-// How orthonormal columns are.
+// Measures the orthonormality of columns.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace kith::gpu {
 
-// P'P of the columns that were found.
+// P'P of the given columns.
 class Gram {
 public:
     Gram(const Columns& columns, cudaStream_t stream) : columns_(columns.columns) {
@@ -18,13 +18,14 @@ public:
         gram(columns, {squares.get(), columns_, columns_, columns_}, stream);
         values_ = fetched(squares, stream);
     }
-    // Columns that the ones before span are 0, and of no use; nor are what follows them.
+    // The number of usable columns. A column in the span of previous ones is 0; it and all later
+    // columns are unusable.
     std::int64_t usable() const {
         std::int64_t usable = 0;
         while (usable < columns_ && std::abs(at(usable, usable) - 1) < 0.5) ++usable;
         return usable;
     }
-    // The sum of the squares of P'P - I, of the first columns.
+    // The sum of the squares of P'P - I, over the first columns.
     double defect2(std::int64_t first) const {
         double sum = 0;
         for (std::int64_t i = 0; i < first; ++i)

@@ -1,4 +1,4 @@
-// Columns that are turned, rounded to what digits make of them, and measured.
+// Rotates the columns, rounds them to the digits of the matrix, and measures the errors.
 #include "gpu/points/kept_projection.h"
 
 #include <algorithm>
@@ -19,11 +19,11 @@ namespace kith::gpu {
 
 namespace {
 
-// Of numbers of 8 bits along directions: of smaller ones the square, which stages count in f32, may
-// be none of its normal numbers.
+// Least int8 step of projections: the square of a smaller step, which residual stages hold in f32,
+// may be subnormal.
 constexpr double least_step = 0x1p-50;
 
-// The sum of the squares of a row of so many numbers.
+// The sum of the squares of a row of `width` values.
 double squares(const std::vector<double>& rows, std::int64_t row, std::int64_t width) {
     const auto first = rows.begin() + row * width;
     return std::inner_product(first, first + width, first, 0.0);
@@ -33,7 +33,7 @@ Columns rotation_of(const ProjectionSample& sample, const CoordinateBytes& bytes
     return {bytes.rotation.get(), sample.width(), sample.width(), bytes.stride};
 }
 
-// One projection's parts, as they come.
+// Builds the parts of one projection.
 class Keeping {
 public:
     Keeping(const ProjectionSample& sample, ProjectedVectors& out)
@@ -47,7 +47,7 @@ public:
         if (in_bytes) {
             if (!use_byte_columns(kept)) return false;
         } else {
-            // Turned, entries are of one size, and digits say more of them.
+            // A rotation makes entries similar in size, so that digits hold more of them.
             turned(0, directions_.columns, 1, kept);
             directions_.form.width = projected_width(directions_.columns);
             directions_.form.gamma = filter_gamma(directions_.form.width);
@@ -68,7 +68,7 @@ public:
     }
 
 private:
-    // As many as are wanted and of use.
+    // Chooses as many columns and stages as are requested and usable.
     bool choose_columns(ChosenColumns choice) {
         const Gram products(sample_.matrix(sample_.found()), stream_);
         const std::int64_t usable = products.usable();
@@ -80,14 +80,14 @@ private:
                 count = std::min<std::int64_t>(
                     tuning::stage_columns[static_cast<std::size_t>(directions_.stages)],
                     usable - first);
-            // What rounding alone has made of columns costs more than they say.
+            // Columns that consist of rounding errors cost more than they exclude.
             if (products.defect2(first + count) > tuning::largest_defect2) break;
             directions_.further[directions_.stages++] = {.first = first, .count = count};
         }
         return true;
     }
-    // Columns turned, so that one step suits all of them, to the same place of the kept ones; how
-    // they were turned, and what rows of the sample have along them.
+    // Rotates columns, so that one step suits all of them, into the same place of the kept ones.
+    // Returns the rotation, and the rotated coordinates of sample rows.
     struct Turned {
         Buffer<double> turns;
         std::vector<double> along;
@@ -105,7 +105,7 @@ private:
         out.along = fetched(along, stream_);
         return out;
     }
-    // The columns of stages, and the steps of their numbers.
+    // Sets the columns of residual stages and their quantization steps.
     void use_stages(const Columns& kept) {
         for (int stage = 0; stage < directions_.stages; ++stage) {
             FurtherColumns& further = directions_.further[stage];
@@ -114,12 +114,12 @@ private:
                 turned(further.first, further.count, rows, kept).along;
             further.step = choose_four_bits(along);
             further.query_step = choose_bytes(along, rows, further.count).step;
-            // Columns that no row of the sample has anything along.
+            // No row of the sample has a component along these columns.
             if (!(further.step > 0 && further.query_step > 0)) directions_.stages = stage;
         }
     }
-    // The directions of the pass turned, so that one step suits all, and those in which vectors are
-    // longest beside.
+    // Rotates the components of the pass, so that one step suits all, and adds corrections along
+    // the leading directions.
     bool use_byte_columns(const Columns& kept) {
         const std::int64_t m = directions_.columns, rows = sample_.sampled(m);
         const Turned found = turned(0, m, rows, kept);
@@ -132,7 +132,8 @@ private:
         directions_.form.width = byte_numbers(m) / 2;
         return true;
     }
-    // Coordinates of rows of the sample along the pass's columns, and what these leave of each.
+    // The coordinates of sample rows along the pass's columns, followed by the length of the
+    // remainder.
     std::vector<double> with_remainders(const std::vector<double>& along, std::int64_t rows) const {
         const std::int64_t m = directions_.columns;
         const std::vector<double> vectors = sample_.rows_of_sample(rows);
@@ -145,7 +146,7 @@ private:
         }
         return out;
     }
-    // The first directions, as the turned coordinates have them; where they serve.
+    // The first components in rotated coordinates, if they are usable.
     void set_leading(const std::vector<double>& phi, std::int64_t rows, const ChosenBytes& chosen,
                      const std::vector<double>& turns) {
         constexpr std::int64_t most = LeadingDirections::most;
@@ -178,8 +179,8 @@ private:
             .kappa = chosen.kappa,
             .leading = {}};
     }
-    // The matrix, which becomes what its digits make, and what its columns and products with it are
-    // away from orthonormal and exact ones.
+    // Sets the matrix, rounded to its digits, and bounds the error of its columns and of products
+    // with it.
     void set_matrix(const Columns& columns) {
         out_.matrix = std::make_unique<DigitMatrix>(columns.data, columns.rows, columns.columns,
                                                     columns.stride, stream_);
@@ -188,7 +189,7 @@ private:
         directions_.error = exact::ProjectionError(length * length, columns.rows, columns.columns);
         if (directions_.bytes) set_error_kappa();
     }
-    // What is typical of the sample.
+    // The typical value for the sample.
     void set_error_kappa() {
         const std::int64_t m = directions_.columns, rows = sample_.sampled(m);
         const Buffer<double> along(rows * m, stream_);

@@ -1,5 +1,5 @@
-// What points keep of a projection that a sample has found: its matrix with errors, and how its
-// numbers are rounded.
+// Applies a projection that a sample has found: its matrix with error bounds, and the quantization
+// of its coordinates.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace kith::gpu {
 
-// Numbers of 8 bits of the vectors' own coordinates, or of these turned, where their sizes differ
-// so much that one step does not suit all.
+// int8 quantization of the vectors' own coordinates. They are rotated first if they differ too much
+// in size for one step.
 struct CoordinateBytes {
-    ChosenBytes chosen{};  // of step 0: all coordinates are equal
+    ChosenBytes chosen{};  // step 0: all coordinates are equal
     bool is_turned = false;
     Buffer<double> rotation{};
     std::int64_t stride = 0;  // of the rotation
@@ -23,8 +23,9 @@ struct CoordinateBytes {
 };
 CoordinateBytes choose_coordinate_bytes(const ProjectionSample& sample);
 
-// What `out` has beside rows: of directions of the sample, in fp16 or in 8 bits, with stages behind
-// them, or of all coordinates in 8 bits. False where rounding leaves none of them.
+// Sets everything in `out` except rows: for principal components of the sample in fp16 or int8,
+// with residual stages; or for all coordinates in int8. Returns false if quantization leaves no
+// usable column or step.
 bool keep_directions(const ProjectionSample& sample, ChosenColumns choice, bool in_bytes,
                      ProjectedVectors& out);
 bool keep_coordinates(const ProjectionSample& sample, const CoordinateBytes& bytes,

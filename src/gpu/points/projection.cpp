@@ -1,4 +1,4 @@
-// How many directions, and whether they pay, by a sample; then the rows of all points along them.
+// Chooses a projection by the cost model and a sample, then projects all points.
 #include "gpu/points/projection.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace kith::gpu {
 
 namespace {
 
-// One choice after the other, and what the cheapest of them makes of the points.
+// Tries the choices one after the other, and applies the cheapest one to the points.
 class Projecting {
 public:
     Projecting(const FilterVectors& filter, std::int64_t n, ProjectionChoices choices,
@@ -39,7 +39,7 @@ public:
         if (costs_.passes.empty() && !bytes_) return;
         if (!costs_.passes.empty()) sample_.find_columns(costs_.passes.back());
         try_columns(costs_.passes);
-        // Further directions: where leaving out nearly all that passes would be enough.
+        // Tries residual stages if they would pay by excluding nearly all candidates.
         const std::vector<int> all = with_stages(costs_.passes, width, made_of);
         if (choices.most_stages > 0 && all.size() > costs_.passes.size() &&
             (choices.always || choices.least_stages > 0 || costs_.stages_may_pay()) &&
@@ -89,7 +89,7 @@ private:
         costs_.shares =
             sample_.try_columns(tried, bytes_.chosen.slack, in_bytes ? costs_.passes.back() : 0);
     }
-    // Without memory for their rows stages are left out.
+    // Stages that do not fit into memory are dropped.
     void add_stages(ProjectedVectors& out) const {
         Directions& directions = out.directions;
         for (int stage = 0; stage < directions.stages; ++stage) {
@@ -102,7 +102,7 @@ private:
             }
         }
     }
-    // Bytes of all rows, in the order in which these come, to their positions.
+    // Quantizes all rows in the order of the source, and scatters them to their positions.
     void project_runs(ProjectedVectors& out) const {
         const std::int64_t step = std::min(n_, tuning::listed_rows(sample_.width()));
         const Buffer<char> vectors(vector_bytes(out.directions.form, step), stream_);

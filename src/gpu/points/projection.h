@@ -1,4 +1,5 @@
-// Points prepared for a filter along few directions: which directions, and whether they pay.
+// Points prepared for a filter with a PCA projection: the choice of principal components
+// (directions), and whether they pay.
 #pragma once
 
 #include <array>
@@ -13,72 +14,76 @@
 
 namespace kith::gpu {
 
-// Terms of numbers of 8 bits (bytes.h), where they fit.
+// int8 bias columns (bytes.h), if they fit.
 struct ByteTermRows {
     ByteTerms form;
-    Buffer<char> rows;  // empty: they do not
+    Buffer<char> rows;  // empty: they do not fit
     explicit operator bool() const { return rows.size() > 0; }
 };
 
-// What tells which cells (filter/cells.h) a query is compared with.
+// The half-space partition of the points (filter/cells.h), which selects the cells of a query.
 struct Cells {
     LeadingColumns columns;
-    std::unique_ptr<DigitMatrix> matrix;  // what `columns` points to
+    std::unique_ptr<DigitMatrix> matrix;  // owns the matrix of `columns`
     CellView view;
-    Buffer<float> coordinates, centres;  // what `view` points into
+    Buffer<float> coordinates, centres;  // owned; `view` points to them
     Buffer<CellBound> bounds;
     explicit operator bool() const { return view.count > 0; }
 };
 
-// Vectors of a filter's own vectors, by position.
+// Projections of a filter's own vectors, by position.
 struct ProjectedVectors {
     Directions directions;
-    std::unique_ptr<DigitMatrix> matrix;  // what `directions` points to
-    Buffer<double> shift, leading;        // the same
-    Buffer<char>
-        vectors;  // rows of directions.form.width halves, or of twice as many numbers of 8 bits
-    Buffer<float> half_norm;                        // of numbers of 8 bits, ints
+    std::unique_ptr<DigitMatrix> matrix;  // owns the matrix of `directions`
+    Buffer<double> shift, leading;        // owned; `directions` points to them
+    Buffer<char> vectors;  // rows of directions.form.width halves, or of twice as many int8 values
+    Buffer<float> half_norm;                        // ints for int8 vectors
     ByteTermRows byte_terms;                        // of one plane
-    std::array<Buffer<char>, most_stages> further;  // rows of the stages (further.h)
-    Cells cells;       // the points lie in the order of these, if there are any
-    double share = 0;  // of the points that pass, as a sample says, for some dozens of neighbours
-    double candidate_cost = 0;  // what looking at one of these takes, in picoseconds
+    std::array<Buffer<char>, most_stages> further;  // rows of the residual stages (further.h)
+    Cells cells;  // the points lie in the order of the cells, if there are any
+    double share =
+        0;  // estimated fraction of the points that are candidates, for some dozens of neighbours
+    double candidate_cost = 0;  // estimated time to rescore one candidate, in picoseconds
 };
 
-// Terms of so many planes (1, 2 or wide_planes) of n such points: none where no kernel takes rows
-// of that width, or where half norms reach further than they do, but for a few of the highest.
+// int8 bias columns with 1, 2 or wide_planes planes, for n points. Empty if no kernel takes rows of
+// that width, or if the half norms exceed the reach of the columns, except for a few of the
+// highest.
 ByteTermRows make_byte_terms(const ProjectedVectors& points, std::int64_t n, int planes,
                              cudaStream_t stream);
 
-// What may be made of a filter's vectors.
+// The forms that find_projection() may choose for a filter's vectors.
 struct ProjectionChoices {
-    bool directions = false, byte_directions = false;  // in fp16, or in 8 bits
-    bool bytes = false;                                // all coordinates in 8 bits
-    bool always = false;                               // even where it saves too little
-    int columns = 0;  // of a pass; 0: as many as make a search cheapest
+    bool directions = false, byte_directions = false;  // PCA in fp16, or in int8
+    bool bytes = false;                                // all coordinates in int8, without PCA
+    bool always = false;                               // even if the estimated saving is too small
+    int columns = 0;  // principal components of a pass; 0: the number with the least estimated cost
     int least_stages = 0,
-        most_stages = gpu::most_stages;  // behind directions, where there are as many columns
-    bool byte_terms = true;              // of bytes, where they fit
-    // Where not empty, points may be put in the order of cells: fills the filter's vectors anew,
-    // the row at each position being order[position].
+        most_stages =
+            gpu::most_stages;  // residual stages after the PCA, if there are enough columns
+    bool byte_terms = true;    // int8 bias columns, if they fit
+    // If not empty, points may be put in the order of cells. The call fills the filter's vectors
+    // anew, with row order[position] at each position.
     std::function<void(Buffer<std::uint32_t> order)> reorder = {};
 };
 
-// Vectors of rows one after the other, their half norms, with room for whole tiles, and their
+// The vectors of consecutive rows, their half norms (with room for whole tiles), and their
 // positions.
 struct VectorRun {
     const __half* vectors = nullptr;
     const float* half_norm = nullptr;
     const std::int64_t* positions = nullptr;
 };
-// Makes those of rows [first, first + count), which are there until the next call.
+// Makes the vectors of rows [first, first + count), which are valid until the next call.
 using VectorSource = std::function<VectorRun(std::int64_t first, std::int64_t count)>;
 
-// The directions in which a sample of the points is longest, as many, and as many stages behind
-// them, as make a search cheapest by what passes of the sample, or all coordinates as numbers of 8
-// bits where these are cheaper; none where they save too little, or where there are too few points
-// or coordinates. Synchronises. `source`: where not null, the filter's own vectors are those of a
-// first sample, listed_sample positions, and these are all.
+// Fits a PCA on a sample of the points. Chooses the number of components and of residual stages
+// with the least estimated cost of a search, from the candidates of the sample. Chooses all
+// coordinates in int8 if that is cheaper. Returns nullopt if the saving is too small, or if there
+// are too few points or coordinates. Synchronises.
+//
+// If `source` is not null, `filter` has the vectors of a first sample only (listed_sample
+// positions), and `source` makes the vectors of all rows.
 std::optional<ProjectedVectors> find_projection(const FilterVectors& filter, std::int64_t n,
                                                 ProjectionChoices choices, cudaStream_t stream,
                                                 const VectorSource* source = nullptr);

@@ -1,5 +1,5 @@
-// Passes, what appends their candidates, and the rows of stages and of all coordinates that these
-// are looked at by.
+// Cost model: the GEMM of a pass, appending its candidates, residual stages and full-dimensional
+// rows.
 #include "gpu/points/projection_costs.h"
 
 #include <algorithm>
@@ -24,12 +24,12 @@ double ProjectionCosts::all_cost() const {
     return tuning::filter_pair_cost(width);
 }
 
-// Columns of a pass with those of stages behind it.
+// Columns of a pass together with those of its stages.
 int ProjectionCosts::behind(int columns, int stages) const {
     return tuning::columns_with_stages(columns, stages, width);
 }
 
-// What looking at a candidate's row of a stage takes.
+// Cost of a candidate's row of a stage.
 double ProjectionCosts::stage_cost(int columns, int stage) const {
     return tuning::further_cost(behind(columns, stage + 1) - behind(columns, stage));
 }

@@ -1,5 +1,5 @@
-// What a search takes with so many directions and stages behind them, in picoseconds a pair, by
-// what passes of a sample.
+// Cost model of a search by PCA projection with residual stages, in picoseconds per pair, from the
+// candidates of a sample.
 #pragma once
 
 #include <cstdint>
@@ -12,30 +12,30 @@
 
 namespace kith::gpu {
 
-// Numbers of a row in 8 bits: what phi has, and twice the leading directions, in whole K-tiles.
+// int8 values of a row: phi and twice the leading directions, in whole K-tiles.
 inline std::int64_t byte_numbers(std::int64_t columns) {
     return (columns + 1 + 2 * LeadingDirections::most + 127) / 128 * 128;
 }
 
-// Columns of a pass, 0 for all coordinates, which are in 8 bits then, and stages behind it.
+// The columns of a pass (0: all coordinates, in int8) and the residual stages after it.
 struct ChosenColumns {
     int columns = 0, stages = 0;
 };
 
 struct ProjectionCosts {
     std::int64_t width = 0;              // of the filter's own vectors
-    bool in_bytes = false;               // directions are in 8 bits
-    std::vector<int> passes{}, tried{};  // columns of passes; with those of stages, ascending
-    PassingShares shares{};              // of `tried`
+    bool in_bytes = false;               // the projection is in int8
+    std::vector<int> passes{}, tried{};  // columns of passes; including those of stages, ascending
+    PassingShares shares{};              // one per entry of `tried`
 
-    // Of the points, what so many columns leave.
+    // The fraction of the points that are candidates after that many columns.
     double share(int columns) const;
-    // Whether a search would be cheap enough if one stage left nothing.
+    // True if a search would be cheap enough if one stage excluded every candidate.
     bool stages_may_pay() const;
-    // That with which a search is cheapest; none where none saves enough and it is not wanted
-    // always. `bytes`: all coordinates may be in 8 bits.
+    // The choice with the least cost. nullopt if no choice saves enough, unless choices.always.
+    // `bytes`: all coordinates may be in int8.
     std::optional<ChosenColumns> cheapest(const ProjectionChoices& choices, bool bytes) const;
-    // What looking at a candidate of a choice takes, by the stages that there are.
+    // Time to rescore a candidate of a choice with the given number of stages.
     double candidate_cost(ChosenColumns choice, int stages) const;
 
 private:

@@ -1,4 +1,4 @@
-// Subspace iteration on one part of a sample, and a trial on the other.
+// Subspace iteration on one part of a sample, and a trial on the other part.
 #include "gpu/points/projection_sample.h"
 
 #include <cmath>
@@ -13,20 +13,20 @@ namespace kith::gpu {
 
 namespace {
 
-// Rows that columns are made of, rows that they are tried on, and those of them that are queries.
+// Rows that fit the columns, rows that try them, and the number of these that are queries.
 constexpr std::int64_t directed = 2048, tried_rows = 2048, tried_queries = 32;
-// Coordinates that a step of 8 bits follows from, about.
+// The approximate number of coordinates that determine an int8 step.
 constexpr std::int64_t measured = 1 << 14;
 
 static_assert(tuning::most_projected_width <= most_digit_depth);
 
-// Whether a filter has vectors of one term of products, which can be projected.
+// True if a filter has vectors of one fp16 term, which can be projected.
 bool can_project(const FilterForm& form) {
     return !form.is_direct() && form.terms == 1 && form.least == 0 &&
            form.width <= tuning::most_projected_width;
 }
 
-// `count` rows of a device's matrix, `columns` numbers of each, one behind the other.
+// `count` rows of a device matrix, `columns` values of each, contiguous.
 template <class T>
 std::vector<T> fetched(const T* from, std::int64_t stride, std::int64_t rows, std::int64_t columns,
                        cudaStream_t stream) {
@@ -40,7 +40,7 @@ std::vector<T> fetched(const T* from, std::int64_t stride, std::int64_t rows, st
     return out;
 }
 
-// Columns of a matrix to another, by the strides of both.
+// Copies columns of one matrix to another with another stride.
 void copy_columns(const double* from, std::int64_t from_stride, double* to, std::int64_t to_stride,
                   std::int64_t rows, std::int64_t columns, cudaStream_t stream) {
     constexpr auto element = sizeof(double);
@@ -121,7 +121,7 @@ PassingShares ProjectionSample::try_columns(const std::vector<int>& tried, doubl
     return passing_shares(trial, n_, stream_);
 }
 
-// By how much values of directions in 8 bits may lie below those of directions.
+// Estimates how far int8 values of projections lie below the unquantized ones.
 double ProjectionSample::direction_slack(std::int64_t columns) const {
     const std::int64_t rows = std::min<std::int64_t>(256, others_);
     const std::vector<double> sample = fetched(along_.get(), stride_, rows, columns, stream_);

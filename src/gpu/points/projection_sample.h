@@ -1,5 +1,4 @@
-// Rows of the points that a projection's columns are made of and tried on, and the columns that
-// were found.
+// The sample of the points that fits a PCA and tries its columns, and the columns that it found.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -16,47 +15,47 @@
 
 namespace kith::gpu {
 
-// Of a filter's vectors, the first of which are a sample: some that columns are made of, then some
-// that they are tried on.
+// The first vectors of a filter as a sample: one part fits the PCA, the next part tries it.
 class ProjectionSample {
 public:
     ProjectionSample(const FilterVectors& filter, std::int64_t n, cudaStream_t stream);
 
-    // Whether there are enough rows, of a filter whose vectors can be projected.
+    // True if there are enough rows and the filter's vectors can be projected.
     bool serves() const;
     const FilterForm& form() const { return filter_.form; }
     std::int64_t width() const { return filter_.form.width; }
     cudaStream_t stream() const { return stream_; }
     std::int64_t made_of() const { return made_of_; }
     const __half* rows() const { return reinterpret_cast<const __half*>(filter_.vectors.get()); }
-    // The rows that columns are tried on.
+    // The rows that try the columns.
     const __half* other_rows() const { return rows() + made_of_ * width(); }
 
-    // So many of these are enough for the steps of numbers of so many columns.
+    // The number of these rows that determines the quantization step for that many columns.
     std::int64_t sampled(std::int64_t columns) const;
-    // The first of them, row-major.
+    // The first `count` of them, row-major.
     std::vector<double> rows_of_sample(std::int64_t count) const;
 
-    // Columns of a matrix of width() rows are whole runs apart.
+    // The stride of a matrix with that many columns and width() rows.
     static std::int64_t whole_columns(std::int64_t columns) { return (columns + 63) / 64 * 64; }
-    // The directions of a pass.
+    // Fits the principal components of a pass.
     void find_columns(std::int64_t columns);
-    // And those of stages, to `all` columns, behind as many of these as are of use; false, and
-    // nothing changed, where none is.
+    // Fits those of residual stages, up to `all` columns, after the usable ones. Returns false, and
+    // changes nothing, if no column is usable.
     bool find_further_columns(std::int64_t all);
-    // How many there are, with those that are of no use.
+    // The number of columns, including unusable ones.
     std::int64_t found() const { return found_; }
     Columns matrix(std::int64_t columns) const {
         return {matrix_.get(), width(), columns, stride_};
     }
-    // What the first other rows have along `count` columns from `first` on, since these were tried.
+    // Coordinates of the first `rows` of other_rows() along `count` columns from `first` on, as of
+    // try_columns().
     Operand<double> along(std::int64_t first, std::int64_t rows, std::int64_t count) const {
         return {along_.get() + first, rows, count, stride_, 1};
     }
 
-    // What passes of the other rows along so many of the first columns each, ascending, and by
-    // numbers of 8 bits. `slack`: as of ProjectionTrial; byte_columns: so many of the columns are
-    // rounded to 8 bits.
+    // Fractions of candidates among the other rows, for each number of first columns in `tried`
+    // (ascending), and for int8 coordinates. `slack`: as in ProjectionTrial. `byte_columns`: the
+    // number of columns that are rounded to int8.
     PassingShares try_columns(const std::vector<int>& tried, double slack,
                               std::int64_t byte_columns);
 

@@ -1,4 +1,4 @@
-// A warp computes the values of a pair; the host ranks them.
+// A warp computes the values of a pair; the host finds the thresholds and counts candidates.
 #include "gpu/points/projection_trial.h"
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace kith::gpu {
 
 namespace {
 
-// Values of each query with each row: by all coordinates, with each of the choices, and the least
-// that a row as long could have; one after the other. A warp owns a pair.
+// The values of each query with each row: the full-dimensional one, one per choice, and the least
+// possible for a row of that length, contiguous. A warp owns a pair.
 __global__ void values_kernel(ProjectionTrial trial, float* out) {
     const std::int64_t pair =
         (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
@@ -70,7 +70,7 @@ PassingShares passing_shares(const ProjectionTrial& trial, std::int64_t n, cudaS
         trial, on_device.get());
     check_launch("passing_shares");
     const std::vector<float> values = fetched(on_device, stream);
-    // One pair more than pass: of what none of the sample's does, some do.
+    // Counts start at 1: if no pair of the sample is a candidate, some pair of the points may be.
     std::vector<std::int64_t> passed(choices, 1);
     std::int64_t passed_bytes = 0;
     std::vector<double> others(static_cast<std::size_t>(trial.count - 1));

@@ -1,4 +1,5 @@
-// What columns would leave of a sample of the points, if some of its rows were queries.
+// Trial of a projection: the candidates that columns leave of a sample if some of its rows are
+// queries.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -9,26 +10,25 @@
 
 namespace kith::gpu {
 
-// Rows of halves that the columns were not made of. All arrays on the device.
+// fp16 rows that did not fit the columns. All arrays are on the device.
 struct ProjectionTrial {
     static constexpr int most_choices = 18;
     const __half* rows;
     std::int64_t count, depth;
-    std::int64_t queries;  // so many of the rows, evenly spaced
+    std::int64_t queries;  // number of rows that are queries, evenly spaced
     const double* along;   // coordinates of the rows along the columns, `stride` apart
     std::int64_t stride;
     int choices;
-    int columns[most_choices];  // numbers of first columns that are tried, ascending
-    // By how much values of numbers of 8 bits may lie below those of all coordinates, and below
-    // those of directions.
+    int columns[most_choices];  // numbers of first columns to try, ascending
+    // How far int8 values may lie below the full-dimensional ones, and below those of projections.
     double slack, direction_slack;
-    bool square;  // a value is half of |x|^2 less the product, as of squared distances; else less
-                  // the product
-    const float* half_norm;  // of the rows, from which the product is taken instead; or null
+    bool square;  // a value is half of |x|^2 less the product, for squared distances; else
+                  // half_norm or 0 less the product
+    const float* half_norm;  // of the rows, for values without `square`; or null
 };
 
-// Shares of n points that pass, if they are as the sample is: for each choice, and by all
-// coordinates in 8 bits.
+// Estimated fractions of candidates among n points that resemble the sample: for each choice, and
+// for all coordinates in int8.
 struct PassingShares {
     std::vector<double> columns;
     double bytes = 0;

@@ -1,5 +1,5 @@
-// Rows of a sample of the points, on the host, and other values of a device that decide a filter's
-// form there.
+// Rows of a sample of the points, on the host, and other device values that determine a filter's
+// form.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace kith::gpu {
 
-// A copy on the host, once the stream has come to it.
+// A copy on the host. Waits for the stream.
 template <class T>
 std::vector<T> fetched(const Buffer<T>& from, cudaStream_t stream) {
     std::vector<T> out(static_cast<std::size_t>(from.size()));
@@ -20,7 +20,7 @@ std::vector<T> fetched(const Buffer<T>& from, cudaStream_t stream) {
     return out;
 }
 
-// Evenly spaced rows as the form takes them, samples x d.
+// Evenly spaced rows in the filter's form, samples x d.
 inline std::vector<double> sample_of(const DeviceRows& points, const MetricKernels& kernels,
                                      const FilterForm& form, std::int64_t samples,
                                      const metric::Params& params, cudaStream_t stream) {

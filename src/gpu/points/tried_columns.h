@@ -1,5 +1,4 @@
-// How many columns a projection of rows of so many halves may have, of so many rows that they are
-// made of.
+// The numbers of columns that a PCA may have, given `width` halves per row and `rows` sample rows.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +11,7 @@
 
 namespace kith::gpu {
 
-// What is tried of such columns.
+// The entries of `tried` that are within the limits.
 template <std::size_t size>
 std::vector<int> columns_of(const std::array<int, size>& tried, std::int64_t width,
                             std::int64_t rows) {
@@ -21,7 +20,7 @@ std::vector<int> columns_of(const std::array<int, size>& tried, std::int64_t wid
         if (2 * columns <= width && 4 * columns <= rows) out.push_back(columns);
     return out;
 }
-// The same with those of further stages.
+// Likewise, with the columns of residual stages.
 inline std::vector<int> with_stages(const std::vector<int>& columns, std::int64_t width,
                                     std::int64_t rows) {
     std::vector<int> out = columns;
