@@ -1,5 +1,5 @@
-// See cells.h: leading coordinates of all points but the first, a k-d tree of them, whose leaves
-// are the cells.
+// Half-space partition (cells.h): the leaves of a k-d tree over the leading coordinates of all
+// points, except the first positions.
 #include "gpu/points/cells.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int64_t directions = cell_directions;
 
-// Leading coordinates of some rows, with memory of their own.
+// Leading coordinates of some rows, with their own memory.
 struct OwnLeading {
     Buffer<float> coordinates, error;
     Buffer<double> room;
@@ -49,8 +49,8 @@ public:
                         exact::ProjectionError(length * length, found.rows, directions)};
     }
 
-    // Cells of `size` points, a power of two, of those from position `first` on, up to n: their
-    // numbers in that order, less `first`.
+    // Makes cells of `size` points, a power of two, from positions [first, n). Returns the point
+    // numbers in cell order, less `first`.
     Buffer<std::uint32_t> divide(std::int64_t first, std::int64_t n, std::int64_t size) {
         CellView& view = out_.view;
         const std::int64_t count = n - first;
@@ -81,8 +81,8 @@ public:
         return members;
     }
 
-    // Of points that have been divided, behind `pilots` queries, the share of cells that these must
-    // be compared with, if the nearest of the points is what their thresholds will be.
+    // The fraction of cells that `pilots` queries must be compared with; these queries precede the
+    // divided points. Assumes that a query's threshold is the value of its nearest point.
     // Synchronises.
     double share(std::int64_t pilots) const {
         const CellView& view = out_.view;
@@ -115,7 +115,7 @@ public:
         const Buffer<int> supports(pilots * view.count, stream_);
         Buffer<std::uint8_t> none(pilots, stream_);
         none.clear_to(0);
-        // Each for itself.
+        // Each pilot is a group of its own.
         const CellQueries one_by_one{.order = order.get(),
                                      .rows = leading.rows(),
                                      .q = pilots,
@@ -158,7 +158,7 @@ std::optional<Cells> find_cells(const ProjectionSample& sample, const FilterVect
     try {
         CellMaking making(sample, filter);
         if (!choices.always) {
-            // As many cells of a sample.
+            // A sample with about as many cells as all points have.
             constexpr std::int64_t pilots = listed_queries, tried = tuning::cell_pilot_points;
             const auto own = std::bit_floor(
                 static_cast<std::uint64_t>(std::max<std::int64_t>(tried * size / n, 16)));

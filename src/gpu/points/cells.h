@@ -1,5 +1,5 @@
-// Cells of the points of a projection (filter/cells.h): whether they leave enough out, by a sample,
-// and the order in which the points come then.
+// Half-space partition of a projection's points (filter/cells.h): a sample decides if it excludes
+// enough, and the points are permuted into cell order.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@
 
 namespace kith::gpu {
 
-// Of n points; none where they are too few, or a query has to be compared with too many of them,
-// unless `always`. The filter's vectors are put in their order (ProjectionChoices::reorder).
-// Synchronises.
+// Makes cells of n points, and puts the filter's vectors in their order
+// (ProjectionChoices::reorder). Returns nullopt if there are too few points or, unless `always`, a
+// query must be compared with too many cells. Synchronises.
 std::optional<Cells> find_cells(const ProjectionSample& sample, const FilterVectors& filter,
                                 std::int64_t n, const ProjectionChoices& choices);
 

@@ -22,7 +22,7 @@ ChunkStream::ChunkStream(const Points& points, const Plan& plan, ProgressMeter& 
       copied_{make_event(), make_event()},
       searches_(compute),
       copies_(copy_.get()) {
-    // What the caller's stream still has to write may be the points.
+    // The caller's stream may still be writing the points.
     check(cudaEventRecord(copied_[0].get(), compute_), "cudaEventRecord");
     check(cudaStreamWaitEvent(copy_.get(), copied_[0].get()), "cudaStreamWaitEvent");
     start_copy();
@@ -43,7 +43,7 @@ void ChunkStream::start_copy() {
     std::future<DeviceRows> rows;
     try {
         rows = std::async(std::launch::async, copy);
-    } catch (const std::system_error&) {  // no thread to be had: the copy is made when it is needed
+    } catch (const std::system_error&) {  // no thread available: next() makes the copy
         rows = std::async(std::launch::deferred, copy);
     }
     pending_.push_back({first, copied, std::move(rows)});
@@ -51,15 +51,15 @@ void ChunkStream::start_copy() {
 
 const Chunk* ChunkStream::next() {
     if (pending_.empty()) return nullptr;
-    // The chunk before goes back to the pool only when the searches on it are over. Its room is
-    // that of the next but one, which is copied right behind the next.
+    // The previous chunk returns to the pool after its searches. Its memory serves the chunk after
+    // the next, which is copied right after the next.
     check(cudaStreamSynchronize(compute_), "search of a chunk");
     const bool misled = current_.finer->coarse_misleads, is_first = current_.points.rows.count == 0;
     current_ = Chunk{};
     current_.finer->coarse_misleads = misled;
     if (!is_first) start_copy();
     Pending& coming = pending_.front();
-    // A chunk may be gigabytes in memory that is not pinned.
+    // A chunk may be gigabytes of pageable memory.
     while (coming.rows.wait_for(std::chrono::milliseconds(50)) == std::future_status::timeout) {
         progress_.poll("search");
         progress_.throw_if_cancelled();

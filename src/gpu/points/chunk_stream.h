@@ -1,4 +1,4 @@
-// Chunks of points that stream from host memory: while one is searched, the next is copied.
+// Chunks of host-resident points, streamed to the device: one is searched while the next is copied.
 #pragma once
 
 #include <atomic>
@@ -11,9 +11,9 @@
 
 namespace kith::gpu {
 
-// Two chunks on the device: one that is searched and one that comes, or where the bus is slower
-// than the search, one that comes and one right behind it. Helper threads upload on a stream of its
-// own, which starts where `compute` has come to.
+// Holds two chunks on the device: one being searched and one being copied; or, if the bus is slower
+// than the search, one being copied and one queued. Helper threads upload on a separate stream,
+// which starts after the work enqueued on `compute`.
 class ChunkStream {
 public:
     ChunkStream(const Points& points, const Plan& plan, ProgressMeter& progress,
@@ -22,33 +22,33 @@ public:
     ChunkStream(const ChunkStream&) = delete;
     ChunkStream& operator=(const ChunkStream&) = delete;
 
-    // The next chunk, prepared on the compute stream; null after the last. The one before is gone.
-    // Throws cancelled.
+    // The next chunk, prepared on the compute stream; null after the last. Destroys the previous
+    // one. Throws cancelled.
     const Chunk* next();
 
 private:
-    // A chunk on its way.
+    // A chunk that is being copied.
     struct Pending {
         std::int64_t first;
         cudaEvent_t copied;
-        std::future<DeviceRows> rows;  // once the copy has been enqueued
+        std::future<DeviceRows> rows;  // ready once the copy has been enqueued
     };
-    void start_copy();  // of what follows, if anything
+    void start_copy();  // of the following points, if any
 
     const Points& points_;
     const Plan& plan_;
     ProgressMeter& progress_;
     std::int64_t following_ = 0;
     cudaStream_t compute_;
-    Stream copy_;      // outlives the chunks, whose memory goes back in its order
-    Event copied_[2];  // of one and of the one behind it
+    Stream copy_;      // outlives the chunks: it orders the release of their memory
+    Event copied_[2];  // used alternately by successive chunks
     std::size_t started_ = 0;
     Chunk current_;
-    // A chunk's memory goes back in the order of the stream that brought it: not before its
-    // searches are over.
+    // The stream that copied a chunk orders the release of its memory, which must not precede the
+    // end of its searches.
     InFlight searches_, copies_;
-    std::atomic<bool> stop_ = false;  // whoever still copies
-    std::deque<Pending> pending_;     // the first to go: it waits for the helpers
+    std::atomic<bool> stop_ = false;  // stops helpers that still copy
+    std::deque<Pending> pending_;     // destroyed first: it waits for the helpers
 };
 
 }  // namespace kith::gpu

@@ -1,5 +1,5 @@
-// Centres are rows of a sample; as many as find clusters whose number is a quarter of theirs. See
-// clusters.h.
+// Ball-cover partition (clusters.h). Centres are rows of a sample, four times as many as the
+// clusters that they are expected to find.
 #include "gpu/points/clusters.h"
 #include "gpu/filter/cluster_order.h"
 
@@ -18,9 +18,9 @@ namespace kith::gpu {
 
 namespace {
 
-// Sizes, whole tiles all of them. Positions [0, centres) are the centres, [0, sampled) are in no
-// cluster: searches take their thresholds from there. Behind the centres come `tried` points and
-// `pilots` queries of the trial.
+// Sizes, all in whole tiles. Positions [0, centres) are the centres. Positions [0, sampled) are in
+// no cluster: searches take their thresholds from these. The trial's `tried` points and `pilots`
+// queries follow the centres.
 struct Sizes {
     std::int64_t centres, sampled, tried, pilots = listed_queries;
     explicit Sizes(std::int64_t n) {
@@ -29,7 +29,7 @@ struct Sizes {
             return static_cast<std::int64_t>(x) / filter_tile_points * filter_tile_points;
         };
         centres = tuning::centres_of(n);
-        // The second of the levels of samples, of most searches (filter_levels).
+        // The second level of samples of most searches (filter_levels).
         sampled = std::max(tiles(64 * root), centres);
         tried = std::min<std::int64_t>(
             tiles(static_cast<double>(n) / tuning::expected_neighbours(n)), 1 << 14);
@@ -40,7 +40,7 @@ struct Sizes {
     }
 };
 
-// Whether a filter's values say how far its rounded vectors are from each other.
+// True if a filter's values determine distances between its rounded vectors.
 bool can_cluster(const FilterForm& form) {
     return !form.is_direct() && form.terms == 1 && form.least == 0 &&
            form.width <= tuning::augmented_width;
@@ -51,8 +51,8 @@ public:
     ClusterMaking(const FilterVectors& filter, FilterIsa isa, cudaStream_t stream)
         : filter_(&filter), isa_(isa), stream_(stream) {}
 
-    // Centres of the first rows, in the order of the nearest of every sixteenth of them: queries
-    // and points that are near to different centres of one cluster lie near each other then.
+    // Makes the first rows centres, ordered by the nearest of every sixteenth of them. Queries and
+    // points near different centres of one cluster are then near each other.
     void take_centres(std::int64_t count) {
         const FilterForm& form = filter_->form;
         const std::int64_t few = std::max(count / 16, std::int64_t{1});
@@ -91,8 +91,8 @@ public:
                      .gamma = form.gamma};
     }
 
-    // Centres of the first rows that lie apart: none is near an earlier one of them, by what is
-    // typical of `pilots` rows from `first` on and the row nearest to each. Synchronises.
+    // Makes those of the first rows centres that lie apart: none is near an earlier one. The scale
+    // is the typical distance of `pilots` rows from `first` on to their nearest row. Synchronises.
     void take_centres_apart(std::int64_t count, std::int64_t first, std::int64_t pilots) {
         const FilterForm& form = filter_->form;
         const std::int64_t ld = whole_tiles(count), step = std::min(count, tuning::dense_queries);
@@ -135,14 +135,14 @@ public:
         use_centres(order);
     }
 
-    // Clusters of `count` points from `first` on, with their bounds: their numbers less `first`,
-    // cluster by cluster.
+    // Makes clusters, with their bounds, of `count` points from `first` on. Returns the point
+    // numbers, less `first`, cluster by cluster.
     Buffer<std::uint32_t> divide(std::int64_t first, std::int64_t count) {
         return members(divided(first, count));
     }
 
-    // The same of all points, with their rows. The clusters of the view are then of those from
-    // `first` on.
+    // Likewise for all points, with their rows. The clusters of the view are then those of points
+    // from `first` on.
     Buffer<std::uint32_t> divide_all(std::int64_t first, std::int64_t n) {
         const Buffer<std::uint32_t> clusters = divided(0, n), all = members(clusters);
         out_.row_begin = std::move(out_.begin);
@@ -186,10 +186,10 @@ public:
         return clusters;
     }
 
-    // Of `count` points from `first` on, which have been divided, what `pilots` queries behind them
-    // must be compared with, if the nearest of those points is what their thresholds will be: the
-    // share of the points, and of the pilots those to which no more than one cluster is left; and
-    // how many of the points, in the mean, their values cannot tell from the nearest. Synchronises.
+    // Work of `pilots` queries that follow `count` points from `first` on, which have been divided.
+    // Assumes that a query's threshold is the value of its nearest point. `active`: fraction of
+    // points to compare. `alone`: fraction of queries with at most one cluster left. `near`: mean
+    // number of points that the error bound cannot separate from the nearest. Synchronises.
     struct Share {
         double active, alone, near;
     };
@@ -214,7 +214,7 @@ public:
         count_near(values.get(), among.ld, pilots, count, thresholds.get(),
                    filter_->point_error.get() + first + count, total.get() + 2, stream_);
         centre_values(view, queries, pilots, isa_, values.get(), stream_);
-        // Each pilot for itself.
+        // Each pilot is a group of its own.
         Buffer<std::uint8_t> flags(pilots * view.count, stream_);
         active_clusters(view,
                         {.vectors = queries,
@@ -248,7 +248,7 @@ private:
         return sorted_numbers(clusters, std::bit_width(static_cast<std::uint64_t>(out_.view.count)),
                               stream_);
     }
-    // Of points that have been divided, from view.first on: begins, bounds, and their numbers
+    // For divided points from view.first on: sets offsets and bounds, and returns the point numbers
     // cluster by cluster.
     Buffer<std::uint32_t> members(const Buffer<std::uint32_t>& clusters) {
         const ClusterView& view = out_.view;
@@ -268,8 +268,8 @@ private:
     Clusters out_;
 };
 
-// Clusters around few rows that lie apart, where a sample says that nearly every query has
-// candidates in one of them alone, of which the filter would leave much.
+// Clusters around few rows that lie apart. Made only if nearly every query of a sample has
+// candidates in one cluster alone, and the filter would leave many of its points as candidates.
 std::optional<ClusterMaking> apart_clusters(const DeviceMetric& metric, const FilterVectors& filter,
                                             FilterIsa isa, const Sizes& sizes, std::int64_t n,
                                             cudaStream_t stream) {

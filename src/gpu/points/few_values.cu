@@ -13,8 +13,8 @@ namespace {
 
 constexpr unsigned all_lanes = 0xffffffffu;
 
-// A warp owns a coordinate, a lane `per_lane` of the sample's values and, of the different values
-// among them, one. The values of a row with a NaN are none.
+// A warp owns a coordinate. A lane holds `per_lane` of the sample's values, and one of the distinct
+// values. Rows with a NaN are left out.
 __global__ void __launch_bounds__(item_threads)
     common_values_kernel(PreparedRows in, std::int64_t samples, std::int64_t d, double* table,
                          unsigned long long* other) {
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(item_threads)
         if (sample < samples && !in.nan[row]) left |= 1u << j;
     }
     double own = __longlong_as_double(0x7ff8000000000000LL);
-    int count = 0;  // of `own` in the sample
+    int count = 0;  // frequency of `own` in the sample
     for (int slot = 0; slot < slots; ++slot) {
         const unsigned lanes = __ballot_sync(all_lanes, left != 0);
         if (lanes == 0) break;

@@ -1,5 +1,4 @@
-// The values that coordinates take where these are few: codes of categories, letters, levels,
-// indicators.
+// Categorical coordinates (few values): codes of categories, letters, levels, indicators.
 #pragma once
 
 #include <array>
@@ -10,24 +9,25 @@
 
 namespace kith::gpu {
 
-// Of every coordinate, the values that a sample of the rows has.
+// For each coordinate, the values in a sample of the rows.
 struct CommonValues {
     static constexpr int powers = 5;  // 2, 4 ... tuning::most_values
-    Buffer<double> table;  // most_values x d: value g of coordinate i at g d + i, of the first 32
-                           // met the most frequent first; NaN where there are no more
+    Buffer<double> table;  // most_values x d: value g of coordinate i at g d + i. The first 32
+                           // values met, by falling frequency; NaN past the last
     std::array<double, powers>
-        other;  // the share of the sample's coordinates that the first 2, 4 ... do not hold
+        other;  // fraction of the sample's coordinates without one of the first 2, 4 ... values
 };
 static_assert(2 << (CommonValues::powers - 1) == tuning::most_values);
 
-// Evenly spaced rows, up to tuning::value_samples of them, those with a NaN left out. Synchronises.
+// From evenly spaced rows, at most tuning::value_samples, without rows that have a NaN.
+// Synchronises.
 CommonValues common_values(const PreparedRows& rows, std::int64_t d, cudaStream_t stream);
 
-// Of rows [0, n), whose errors are half of the values that they have beside the table's
-// (bit_rows.cu).
+// For rows [0, n) with errors as in bit_rows.cu: half the number of coordinates with values that
+// are not in the table.
 struct OtherValues {
     std::int64_t total = 0;
-    std::int64_t loose = 0;  // rows that have more than `most`
+    std::int64_t loose = 0;  // rows with more than `most`
 };
 // Synchronises.
 OtherValues other_values(const float* point_error, std::int64_t n, double most,

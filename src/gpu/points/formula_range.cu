@@ -1,4 +1,4 @@
-// A warp owns a row.
+// Kernels of formula_range.h. A warp owns a row.
 #include "gpu/points/formula_range.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/launch.h"

@@ -1,4 +1,4 @@
-// Rows with coordinates beyond a range, which the bound of a formula does not cover.
+// Rows with coordinates outside the range that a formula's bound covers.
 #pragma once
 
 #include "formula/error_bound.h"
@@ -6,11 +6,11 @@
 
 namespace kith::gpu {
 
-// Such points pass every threshold; those with a NaN stay farther than everything. By position, as
-// filter_points.
+// These points pass every threshold, unless they have a NaN, which stays farther than everything.
+// By position, like filter_points.
 void leave_out_points(const PreparedRows& rows, const FilterForm& form, const formula::Range& range,
                       float* half_norm, float* point_error, std::int64_t d, cudaStream_t stream);
-// Such queries are scanned; those with a NaN have no neighbours.
+// These queries are scanned, unless they have a NaN and so no neighbours.
 void leave_out_queries(const PreparedRows& rows, const formula::Range& range, float* query_error,
                        std::uint8_t* unfit, std::int64_t d, cudaStream_t stream);
 

@@ -1,4 +1,4 @@
-// See listed_vectors.h.
+// Makes int8 vectors and fp16 vectors of host-resident points; see listed_vectors.h.
 #include "gpu/points/listed_vectors.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ static_assert(tuning::most_listed_dimensions == most_byte_width);
 
 namespace {
 
-// x with x * stride = 1 mod n; both are prime to each other.
+// x with x * stride = 1 mod n; stride and n are coprime.
 std::int64_t inverse(std::int64_t stride, std::int64_t n) {
     std::int64_t a = stride % n, b = n, x = 1, y = 0;
     while (b != 0) {
@@ -37,7 +37,7 @@ __global__ void row_positions_kernel(std::int64_t inverse, std::int64_t n, std::
     if (i < count) out[i] = (first + i) * inverse % n;
 }
 
-// The other way than position_rows() has it: out[i] = the position of row first + i, of n < 2^31.
+// The inverse of position_rows(): out[i] = the position of row first + i, of n < 2^31.
 void row_positions(const FilterForm& form, std::int64_t n, std::int64_t first, std::int64_t count,
                    std::int64_t* out, cudaStream_t stream) {
     row_positions_kernel<<<item_blocks(count), item_threads, 0, stream>>>(inverse(form.stride, n),
@@ -45,7 +45,7 @@ void row_positions(const FilterForm& form, std::int64_t n, std::int64_t first, s
     check_launch("row_positions");
 }
 
-// Of places without a point, as the filter's kernel leaves them.
+// Fills padding positions like the filter's kernel.
 __global__ void padding_kernel(float* half_norm, float* point_error, std::int64_t count) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (i >= count) return;
@@ -76,8 +76,8 @@ void make_vectors(const DeviceRows& points, const DeviceMetric& metric, const Fi
 
 namespace {
 
-// Rows of points in host memory one after the other, as the bus likes them best, with what the
-// filter keeps of each at their positions.
+// Uploads blocks of consecutive host rows, the fastest order on the bus, and scatters the filter's
+// values of each row to its position.
 class RowRuns {
 public:
     RowRuns(const MatrixView& source, const DeviceMetric& metric, FilterVectors& filter,
@@ -94,7 +94,7 @@ public:
           error_(whole_tiles(step_), stream),
           unknown_(1, stream) {
         unknown_.clear_to(0);
-        // As fill_filter() asks of all points.
+        // fill_filter() asks the same of all points.
         if (metric.kernels->traits.gemm == metric::Gemm::dot) form_.unknown = unknown_.get();
         const std::int64_t n = source.rows;
         filter.half_norm = Buffer<float>(whole_tiles(n), stream);
@@ -115,7 +115,7 @@ public:
         return {reinterpret_cast<const __half*>(vectors_.get()), half_norm_.get(),
                 positions_.get()};
     }
-    // Whether all points of products are finite, once all rows have come.
+    // True if all points of a product metric are finite; valid after all rows have been uploaded.
     bool are_finite() const { return form_.unknown && fetched(unknown_, stream_).front() == 0; }
 
 private:

@@ -1,5 +1,5 @@
-// What the first queries of a tile have said of a filter of fewer coordinates, by how many
-// neighbours were wanted: the more, the more points pass.
+// Results of pilots, the first queries of a tile, with a filter of fewer dimensions, by the number
+// of neighbours. More neighbours mean more candidates.
 #pragma once
 
 #include <atomic>
@@ -8,12 +8,12 @@
 
 namespace kith::gpu {
 
-// For several threads at once, which may each try.
+// Thread-safe; several threads may run pilots at once.
 class Pilots {
 public:
     enum class Answer { serves, refused, unknown };
 
-    // Other queries may come: one search in so many tries again.
+    // One search in tried_again runs pilots again, because queries may differ.
     Answer known(std::int64_t k) {
         if (++asked_ % tried_again == 0) return Answer::unknown;
         return k <= served_ ? Answer::serves : k >= refused_ ? Answer::refused : Answer::unknown;

@@ -1,4 +1,4 @@
-// Bringing points to the device and preparing them; see points.h.
+// Uploads points to the device and prepares them; see points.h.
 #include "gpu/points/points.h"
 
 #include "exact/box_trial.h"
@@ -67,7 +67,7 @@ namespace {
 const FilterVectors& made_once(std::unique_ptr<FilterVectors>& made, const Chunk& chunk,
                                const DeviceMetric& metric, FilterKind kind) {
     if (!made) {
-        // It outlives this search, so it is not tied to its stream.
+        // The filter outlives this search, so it is not tied to its stream.
         InFlight work(nullptr);
         auto filter =
             std::make_unique<FilterVectors>(prepare_filter(chunk.points, metric, kind, nullptr));
@@ -87,7 +87,7 @@ const FilterVectors& filter_of(const Chunk& chunk, const DeviceMetric& metric, F
         return chunk.filter;
     Chunk::Finer& finer = *chunk.finer;
     const std::lock_guard lock(finer.mutex);
-    // What is made of a path's own kind may be in f32 already.
+    // A filter of the kind direct_coarse may have f32 words already.
     if (kind == FilterKind::direct && finer.direct_coarse && !is_coarse(finer.direct_coarse->form))
         return *finer.direct_coarse;
     auto& made = kind == FilterKind::direct          ? finer.direct
@@ -153,7 +153,7 @@ const Repeats& repeats_of(const Chunk& chunk, std::int64_t d) {
 }
 
 const Repeats* counted_repeats(const Chunk& chunk, std::int64_t d, double room) {
-    constexpr double bytes_per_row = 48;  // while they are sorted
+    constexpr double bytes_per_row = 48;  // temporary memory for the sort
     try {
         if (bytes_per_row * static_cast<double>(chunk.points.rows.count) <= room)
             repeats_of(chunk, d);
@@ -167,7 +167,7 @@ namespace {
 
 constexpr const char* stage = "prepare";
 
-// Who prepares: threads of the host, and what they poll.
+// The host's part of preparing: its threads, and the progress that they poll.
 struct Host {
     int threads;
     ProgressMeter& progress;
@@ -182,7 +182,7 @@ void to_device(Buffer<double>& to, const std::vector<double>& from, cudaStream_t
     reading.wait("copy of the metric's constants");
 }
 
-// The factor of the metric's matrix, for the filter.
+// Adds the factor of the metric's matrix, for the filter.
 void add_factor(DeviceMetric& m, cudaStream_t stream, const Host& host) {
     const std::int64_t d = m.params.d;
     const exact::Factor factor =
@@ -259,7 +259,7 @@ MatrixView copy_to_host(const MatrixView& v, machine::LargeMemory& storage, cons
     return out;
 }
 
-// A matrix in host memory, for kernels to read.
+// Registers a matrix in host memory, so that kernels can read it.
 RegisteredMemory registered(const MatrixView& v, const Host& host) {
     const bool row_major = v.layout == Layout::row_major;
     const std::int64_t lines = row_major ? v.rows : v.cols, length = row_major ? v.cols : v.rows;
@@ -268,10 +268,9 @@ RegisteredMemory registered(const MatrixView& v, const Host& host) {
     return {v.data, ((lines - 1) * v.stride + length) * static_cast<std::int64_t>(size_of(v.type))};
 }
 
-// A tree looks at a point in binary64. On an NVIDIA H100, 2026-11-26, queries of points one of
-// whose columns differs 1,000 times as much as the others (2,000 queries, k 10; n 1,000,000 x 16
-// and x 50, 500,000 x 128 and x 300): 0.6, 2.3, 4.0 and 23 ms where filters take 9.9, 11.8, 4.8
-// and 9.9; 100,000 times 0.1, 0.2, 0.4 and 1.2 where they take 10.2, 12.0, 4.9 and 12.2.
+// A tree compares points in binary64. Measured for points that differ far more in one column than
+// in the others. A tree is faster than filters, unless the spread of that column is moderate and
+// the dimensions are many.
 constexpr exact::BoxLimits box_limits{.sampled_rows = 1024, .most_in_boxes = 1.0 / 128};
 
 bool sample_says_boxes(const DeviceRows& points, const DeviceMetric& metric, cudaStream_t stream) {
@@ -285,7 +284,7 @@ bool sample_says_boxes(const DeviceRows& points, const DeviceMetric& metric, cud
     });
 }
 
-// Points are in the order that makes every run of positions a sample again.
+// Restores the order in which every run of positions is a sample.
 void forget_order(Chunk& chunk, const DeviceMetric& metric, cudaStream_t stream) {
     if (!chunk.filter.form.order) return;
     chunk.filter.form.order = nullptr;
@@ -293,7 +292,7 @@ void forget_order(Chunk& chunk, const DeviceMetric& metric, cudaStream_t stream)
     fill_filter(chunk.points, metric, chunk.filter, stream);
 }
 
-// Without memory for it all coordinates filter.
+// Without memory for a projection, the filter uses all coordinates.
 void add_projection(Chunk& chunk, const DeviceMetric& metric, const Plan& plan,
                     cudaStream_t stream) {
     const bool directions = plan.path == Path::projected;
@@ -302,7 +301,7 @@ void add_projection(Chunk& chunk, const DeviceMetric& metric, const Plan& plan,
                               .byte_directions = directions && wgmma,
                               .bytes = wgmma && !(directions && plan.forced),
                               .always = plan.forced};
-    // Rows that are read over the bus are read in their own order.
+    // Rows that are read over the bus keep their own order.
     if (plan.host_points == HostPoints::none)
         choices.reorder = [&](Buffer<std::uint32_t> order) {
             chunk.filter.order = std::move(order);
@@ -318,7 +317,7 @@ void add_projection(Chunk& chunk, const DeviceMetric& metric, const Plan& plan,
     }
 }
 
-// Likewise.
+// Without memory for clusters, the filter has none.
 void add_clusters(Chunk& chunk, const DeviceMetric& metric, const Plan& plan, cudaStream_t stream) {
     try {
         auto found =
@@ -330,7 +329,7 @@ void add_clusters(Chunk& chunk, const DeviceMetric& metric, const Plan& plan, cu
     }
 }
 
-// The filter of the plan's path, with what it may look at less by.
+// Makes the filter of the plan's path, with clusters or a projection if they pay.
 void add_filter(Chunk& chunk, const DeviceMetric& metric, const Plan& plan, cudaStream_t stream) {
     chunk.filter = prepare_filter(chunk.points, metric, kind_of(plan), stream);
     if (plan.path == Path::clustered) add_clusters(chunk, metric, plan, stream);
@@ -338,7 +337,7 @@ void add_filter(Chunk& chunk, const DeviceMetric& metric, const Plan& plan, cuda
     if (tuning::may_project(plan.path) && !clusters) add_projection(chunk, metric, plan, stream);
 }
 
-// Where no bytes serve the points they just stream.
+// If no int8 form serves the points, they just stream.
 void add_bytes(Points& points, const Host& host, cudaStream_t stream) {
     const auto poll = [&] {
         host.progress.poll(stage);
@@ -349,7 +348,7 @@ void add_bytes(Points& points, const Host& host, cudaStream_t stream) {
     chunk.points.rows = rows_of(points.source);
     measure(chunk.points, points.metric, stream);
     if (prepare_bytes(points.source, chunk, points.metric, stream, poll)) return;
-    // Kernels may still read what is registered.
+    // Kernels may still read the registered memory.
     check(cudaStreamSynchronize(stream), "preparing the points");
     chunk = Chunk{};
     points.registered = {};
@@ -365,7 +364,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
     const CopyWatch watch{nullptr, &progress, stage, threads};
     auto* stream = static_cast<cudaStream_t>(caller_stream);
     if (copy) {
-        // What outlives the call must not be tied to a stream that may not.
+        // Memory that outlives the call must not be tied to a stream that may not.
         check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
         stream = nullptr;
     }

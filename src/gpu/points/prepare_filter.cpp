@@ -1,4 +1,4 @@
-// Centre, scale and bound of a filter's form; see prepare_filter.h.
+// Chooses centre, scale and bound of a filter's form; see prepare_filter.h.
 #include "gpu/points/prepare_filter.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace kith::gpu {
 
 namespace {
 
-// A stride that is prime to n, near its golden section: any run of multiples is spread evenly.
+// A stride that is coprime to n, near its golden section: any run of multiples is spread evenly.
 std::uint32_t spread(std::int64_t n) {
     auto stride = static_cast<std::int64_t>(0.6180339887498949 * static_cast<double>(n));
     while (stride > 1 && std::gcd(stride, n) != 1) --stride;
@@ -42,7 +42,7 @@ void set_centre(FilterVectors& out, const std::vector<double>& centre, cudaStrea
     reading.wait("sample");
 }
 
-// Centre, scale and kappa from a sample of the points, less its far outliers. They affect how tight
+// Centre, scale and kappa from a sample of the points, without far outliers. They affect how tight
 // the bound is, not the answer.
 class SampledForm {
 public:
@@ -71,16 +71,16 @@ public:
     }
 
 private:
-    // A scale at which the typical norm is near 32: an exact scaling that leaves fp16 room above
-    // for points of a thousand times that norm, and below for small coordinates. The limits are
-    // those beyond which binary64 squares, and with them distance keys, would lose bits.
+    // A scale that brings the typical norm near 32. It is exact, and leaves fp16 room above for
+    // points of a thousand times that norm, and below for small coordinates. Beyond the limits
+    // binary64 squares, and so distance keys, would lose bits.
     static double power_of_two(int exponent, int most) {
         return std::ldexp(1.0, std::clamp(exponent, -400, most));
     }
     double* row(std::int64_t s) { return rows_.data() + s * d_; }
 
-    // The coordinates of the sample, after the factor where the form has a centre to take off
-    // before.
+    // The coordinates of the sample. They are taken after the factor if the form has a centre,
+    // which is subtracted before it.
     void take() {
         FilterForm form = form_;
         if (!form.centre) form.factor.matrix = nullptr;
@@ -94,16 +94,16 @@ private:
         const double norm = std::sqrt(squares);
         return std::isfinite(norm) ? norm : std::numeric_limits<double>::infinity();
     }
-    // The median norm, of rows that are finite and not of zeros; 0 where there are none.
+    // The median norm of finite non-zero rows; 0 if there are none.
     double typical() {
         std::vector<double> norms;
         for (std::int64_t s = 0; s < samples_; ++s)
             if (const double size = norm(s); size > 0 && std::isfinite(size)) norms.push_back(size);
         return norms.empty() ? 0 : exact::middle(norms);
     }
-    // The mean of rows that are not much longer than the typical one, taken off, and the mean of
-    // those that then are not: rows of zeros among others around a mean are as short as these at
-    // first, and far away.
+    // Subtracts the mean of rows that are not much longer than the typical one, then repeats with
+    // the shifted rows. Rows of zeros among others around a mean are as short as these at first,
+    // and far away after the shift.
     std::vector<double> take_off_mean(double most) {
         std::vector<double> mean = take_off_mean_within(most);
         for (int again = 0; again < 2; ++again) {
@@ -143,8 +143,8 @@ private:
         make_coarse(centre);
         use(centre);
     }
-    // A coarse centre costs the bound nothing and lets data of few bits keep coordinates that
-    // rounding leaves exact.
+    // Rounds the centre to a coarse grid. That costs the bound nothing, and data of few bits keep
+    // coordinates that fp16 holds exactly.
     void make_coarse(std::vector<double>& centre) {
         if (!(typical_ > 0)) return;
         const double grid =
@@ -155,8 +155,8 @@ private:
         shift(change);
         typical_ = typical();
     }
-    // Where points have a mean that is most of them, products are those of what is left of them,
-    // and of what the same leaves of queries that are as long.
+    // If the mean is most of the typical point, products are taken of centred points, and of
+    // equally centred queries of that length.
     void choose_product_centre() {
         const double whole = typical_;
         if (!(whole > 0)) return;
@@ -176,8 +176,8 @@ private:
         form_.gemm = metric::Gemm::l2;
         form_.product_norm = whole;
     }
-    // The median of each coordinate's logarithms, taken off. Coordinates that have none count for
-    // nothing.
+    // Subtracts the median of each coordinate's logarithms. Coordinates without a logarithm do not
+    // count.
     void centre_logarithms() {
         std::vector<double> centre(static_cast<std::size_t>(d_)), column;
         const auto there = [](double log) { return std::abs(log) <= largest_logarithm; };
@@ -202,8 +202,8 @@ private:
                                 : std::numeric_limits<double>::quiet_NaN();
         }
     }
-    // Unit vectors are centred where their mean leaves little of one: half of their squared
-    // distance is their cosine distance.
+    // Centres unit vectors if the typical centred vector is short. Half of their squared distance
+    // is their cosine distance.
     bool choose_unit_centre() {
         // A unit vector is at most 2 from the mean: scaled by 2^14 it is within fp16's 65,504.
         constexpr int most_scale = 14;
@@ -215,7 +215,8 @@ private:
         use(centre);
         return true;
     }
-    // The typical relative residual of rounding, of so many coordinates of all rows and columns.
+    // The typical relative rounding residual, over about `rounded` coordinates of all rows and
+    // columns.
     void choose_kappa() {
         constexpr std::int64_t rounded = 1 << 12;
         const std::int64_t step = std::max<std::int64_t>(1, samples_ * d_ / rounded);
@@ -269,7 +270,7 @@ void prepare_product(const DeviceRows& points, const DeviceMetric& metric, int t
     form.width = filter_width(metric.params.d, terms);
     form.gamma = filter_gamma(form.width + augmented_step);
     form.unit = form.gemm == metric::Gemm::cosine;
-    // Rounding that costs less than accumulation is not worth telling apart.
+    // Rounding that costs less than accumulation is negligible.
     form.kappa = form.gamma / 2;
     if (form.unit) form.scale = 32;
     if (!metric.kernels->traits.factored || form.factor.matrix)
@@ -278,13 +279,13 @@ void prepare_product(const DeviceRows& points, const DeviceMetric& metric, int t
     else if (form.gemm != metric::Gemm::l2) form.query_scale = 32;
 }
 
-// The bound of a direct form, and the words of its rows.
+// Sets the bound of a direct form, and the words of its rows.
 void set_direct(const exact::DirectForm& direct, const metric::Params& params, FilterForm& form) {
     form.direct = direct;
     form.width = exact::counts_bits(direct.step) ? bits_width(direct, params.d)
                                                  : direct_width(direct, params.d);
     if (exact::counts_differences(direct.step)) {
-        // Sums of both rows' bits, or coordinates, with the fraction are within f32's 24 bits.
+        // Sums of both rows' bits or coordinates, with the fraction, fit f32's 24 bits.
         const std::int64_t most =
             direct.step == exact::Step::mismatched_bits ? 2 * 32 * form.width : params.d + 1;
         form.tie_classes =
@@ -335,8 +336,8 @@ void prepare_direct(const DeviceRows& points, const DeviceMetric& metric, bool t
         set_centre(out, exact::direct_centre(sample, form.scale), stream);
 }
 
-// Counts of coordinates that differ, where those of the points take few values each: as bits. False
-// where they take more, which a sample says or, after all, the points themselves.
+// Mismatch counts of categorical coordinates (few values) as bits. Returns false if coordinates
+// have too many values, in a sample or in all points.
 bool prepare_few_values(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out,
                         cudaStream_t stream) {
     const exact::Step step = out.form.direct.step;
@@ -348,15 +349,15 @@ bool prepare_few_values(const DeviceRows& points, const DeviceMetric& metric, Fi
     double before = 1;
     for (std::size_t p = 0; p < common.other.size(); ++p) {
         const double other = common.other[p];
-        // More values are of use where the sample has more.
+        // More values help if the sample has more.
         if (other * static_cast<double>(d) > most || other >= before) continue;
         before = other;
         out.form = words;
         set_direct(exact::few_valued_form(2 << p), metric.params, out.form);
         out.form.values = common.table.get();
         fill_filter(points, metric, out, stream);
-        // The sample's own rare values are in the table: only all rows say how many others there
-        // are.
+        // The table contains the sample's own rare values: only all rows show how many other values
+        // there are.
         const OtherValues found =
             other_values(out.point_error.get(), n, tuning::loose_row * most, stream);
         if (static_cast<double>(found.total) <= most * static_cast<double>(n) &&

@@ -1,4 +1,4 @@
-// A formula's form from a sample; see prepare_formula.h.
+// Chooses a formula's form from a sample; see prepare_formula.h.
 #include "gpu/points/prepare_formula.h"
 
 #include <algorithm>
@@ -17,22 +17,23 @@ namespace kith::gpu {
 
 namespace {
 
-// Rows of coordinates as they are have the words of any metric that takes them so.
+// Rows of plain coordinates have the same words as with any metric that takes coordinates
+// unchanged.
 const MetricKernels& plain_rows() {
     return metric_kernels(MetricId::cityblock);
 }
 
 constexpr std::int64_t sample_rows = 128;
 
-// Rows of a sample of the points, on the host.
+// A sample of the points' rows, on the host.
 struct Sample {
     std::vector<double> values;
     std::int64_t rows, d;
     const double* row(std::int64_t r) const { return values.data() + r * d; }
 };
 
-// What neighbours of a sample's rows differ by: how far the keys of its nearest pairs are apart. Of
-// few rows, as each pair is evaluated operation by operation.
+// The scale on which neighbours differ: the spread of the keys of the sample's nearest pairs. Uses
+// few rows, because each pair is evaluated operation by operation.
 double spread_of(const Sample& sample, const MetricSpec& metric) {
     constexpr std::int64_t most_rows = 24;
     const std::int64_t rows = std::min(sample.rows, most_rows);
@@ -58,7 +59,7 @@ bool filters_nothing(const FilterForm& form) {
 void set_formula_form(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out,
                       cudaStream_t stream) {
     FilterForm& form = out.form;
-    // Of which the words are; the pass has a step of its own.
+    // Determines the words only; the pass has its own step.
     form.direct.step = exact::Step::cityblock;
     form.direct.coordinates = exact::Coordinates::exact;
     form.direct.exponent = static_cast<float>(metric.spec.start);
@@ -73,16 +74,16 @@ void set_formula_form(const DeviceRows& points, const DeviceMetric& metric, Filt
         least = std::min(least, x);
         most = std::max(most, x);
     }
-    // An error that is a part of the key leaves few candidates wherever they are; one that is the
-    // same for all keys must be small beside what they differ by. About a deviation of Gaussian
-    // data's distances lies in a spread.
+    // An error relative to the key leaves few candidates. An error that is the same for all keys
+    // must be small compared with their spread. A spread is about one standard deviation of
+    // distances of Gaussian data.
     constexpr double next_to_nothing = 0x1p-100, most_of_spread = 0.15;
     std::optional<formula::ErrorBound> best;
     formula::Range range{};
     for (const formula::Range& tried : formula::ranges_around(least, most)) {
         formula::ErrorBound bound =
             formula::error_bound(*metric.spec.formula, metric.spec.start, metric.params.d, tried);
-        // The widest, unless a narrower one is much better.
+        // The widest range, unless a narrower one has a much better bound.
         if (!bound.refused.empty() || (best && !(bound.absolute < best->absolute / 2))) continue;
         range = tried;
         best = std::move(bound);
@@ -94,8 +95,8 @@ void set_formula_form(const DeviceRows& points, const DeviceMetric& metric, Filt
         return;
     const double growth = (1 + best->relative) / (1 - best->relative);
     form.growth = form.rounded_growth = exact::round_up(growth * (1 + 0x1p-30));
-    // In f32 it may start elsewhere; a threshold has twice this, of which the absolute error takes
-    // 1 + 1 / growth.
+    // The sum may start at another value in f32. A threshold includes twice this error; the
+    // absolute error takes 1 + 1 / growth of it.
     form.lost = exact::round_up(best->absolute * growth * (1 + 0x1p-30));
     out.range = range;
 }

@@ -1,19 +1,19 @@
-// The direct filter of a user's formula: the range of coordinates that its bound covers, from a
-// sample of the points, and the words of rows.
+// The direct filter of a user's formula: the coordinate range that its bound covers, from a sample
+// of the points, and the words of rows.
 #pragma once
 
 #include "gpu/points/points.h"
 
 namespace kith::gpu {
 
-// Its form: growth, lost and range. Where no range that the points suggest has a bound that serves,
-// none (see filters_nothing). Synchronises for the sample.
+// Sets the form: growth, lost and range. If no range around the sample has a usable bound, the form
+// filters nothing (filters_nothing). Synchronises for the sample.
 void set_formula_form(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out,
                       cudaStream_t stream);
-// Such a form: all queries are scanned. It is never one of a metric.
+// True for such a form: all queries are scanned. Forms of metrics never are.
 bool filters_nothing(const FilterForm& form);
 
-// As MetricKernels::filter_points and filter_queries, for the form and the range of `of`.
+// Like MetricKernels::filter_points and filter_queries, for the form and the range of `of`.
 void formula_points(const PreparedRows& rows, const FilterVectors& of, void* words,
                     float* half_norm, float* point_error, const metric::Params& params,
                     cudaStream_t stream);

@@ -10,7 +10,7 @@
 
 namespace kith::gpu {
 
-// fp16 rows that did not fit the columns. All arrays are on the device.
+// fp16 rows other than those that the columns were fitted to. All arrays are on the device.
 struct ProjectionTrial {
     static constexpr int most_choices = 18;
     const __half* rows;

@@ -1,5 +1,5 @@
-// Rows are sorted by a hash of their bits, and each is compared with the one before it: a hash that
-// two different rows share makes runs of equal rows shorter, never wrong.
+// Sorts rows by a hash of their bits and compares each with the previous one. A hash collision of
+// different rows makes runs of duplicates shorter, never wrong.
 #include "gpu/points/repeats.h"
 
 #include "gpu/primitives/cub_device.cuh"
@@ -44,8 +44,8 @@ __global__ void hash_rows_kernel(Rows rows, std::int64_t d, std::uint64_t* hashe
     ids[row] = static_cast<std::uint32_t>(row);
 }
 
-// Places in the order of the hashes: starts[p] = p where another row begins, 0 where row p equals
-// the one before. A warp owns a place.
+// In hash order: starts[p] = p if a new row begins at place p, 0 if the row equals the previous
+// one. A warp owns a place.
 __global__ void starts_kernel(Rows rows, std::int64_t d, const std::uint64_t* hashes,
                               const std::uint32_t* ids, std::uint32_t* starts) {
     const std::int64_t place =

@@ -1,4 +1,4 @@
-// Coordinates that a metric does not admit, and how large they are, where the rows lie.
+// Checks of coordinates on the device: the first row that a metric does not admit, and magnitudes.
 #include <algorithm>
 
 #include "gpu/backend.h"
@@ -25,7 +25,7 @@ __global__ void first_outside_kernel(Rows rows, std::int64_t cols, metric::Trait
     if (!traits.admits(col, x)) atomicMin(first, static_cast<unsigned long long>(row));
 }
 
-// As many threads as the device has room for, each of every so many coordinates; then each warp.
+// A grid-stride loop with as many threads as the device holds, then a reduction per warp.
 __global__ void magnitudes_kernel(Rows rows, std::int64_t cols, unsigned long long* least,
                                   unsigned long long* most) {
     const bool across = rows.col_stride == 1;
@@ -39,7 +39,7 @@ __global__ void magnitudes_kernel(Rows rows, std::int64_t cols, unsigned long lo
         own.join({__shfl_xor_sync(0xffffffffu, own.least, lanes),
                   __shfl_xor_sync(0xffffffffu, own.most, lanes)});
     if (threadIdx.x % 32 != 0) return;
-    // Numbers that are not negative are ordered as their bits.
+    // Non-negative numbers have the order of their bits.
     atomicMin(least, double_to_bits(own.least));
     atomicMax(most, double_to_bits(own.most));
 }
