@@ -33,9 +33,10 @@ constexpr std::int64_t augmented_query_rows(std::int64_t q) {
 // Terms of `count` points, a multiple of filter_tile_points: rows of augmented_terms numbers.
 void augment_points(const float* half_norm, std::int64_t count, void* terms, cudaStream_t stream);
 
-// Terms of q queries, with augmented_query_rows(q) rows: rows past q pass nothing. Each threshold
-// grows by as much as the query's share of the error does. base_error is that share without
-// thresholds. A pair with a = T passes.
+// Terms of q queries, with augmented_query_rows(q) rows: rows past q pass nothing. A query's
+// `error` grows to at least base_error + gamma |T|; base_error is its share of the error without
+// thresholds. Its threshold grows by twice as much, and by slack for rounding. A pair with a = T
+// passes.
 void augment_queries(std::int64_t q, double gamma, const float* base_error, float* threshold,
                      float* error, void* terms, cudaStream_t stream);
 

@@ -1,6 +1,6 @@
 // Vectors with bias columns on Hopper (augmented.h): the sign of a product marks a candidate; see
-// fused_kernel_sm90a.cuh. There is one kernel for each number of MMA steps of a tile, and another
-// one for passes over lists of tiles.
+// fused_kernel_sm90a.cuh. There is one kernel for each number of MMA steps of a tile, and a second
+// set for passes over lists of tiles.
 #pragma once
 
 #include <array>

@@ -13,8 +13,8 @@ struct BallBounds {
     const double* outer = nullptr;
 };
 
-// The status of a range query: answered by the filter, left by it for a retry, empty (no point is
-// within), or not covered by the filter's bound.
+// The status of a range query: answered by the filter, given up by it, empty (no point is within),
+// or not covered by the filter's bound.
 enum BallState : std::uint8_t { ball_answered = 0, ball_left = 1, ball_empty = 2, ball_unfit = 3 };
 
 struct BallThresholds {

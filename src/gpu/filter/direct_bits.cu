@@ -7,8 +7,8 @@
 // A test with one multiplication selects the pairs that may be candidates (QueryTerms). Only for
 // these the value itself is computed, which needs a division.
 //
-// Measured: wgmma is faster than mma.sync, slices of 32 words than slices of 16, and both several
-// times faster than integer units.
+// Measured: wgmma is faster than mma.sync, and slices of 32 words are faster than slices of 16.
+// Integer units are several times slower than matrix units.
 #include <algorithm>
 
 #include "gpu/filter/bit_panels.h"

@@ -6,8 +6,7 @@
 // cluster     two blocks take the same points for different queries: each loads half of a tile of
 //             points for both
 // block       128 queries x tiles of 256 points: a producer warp, of which one thread loads, and
-// four
-//             consumer warpgroups
+//             four consumer warpgroups
 // warpgroup   64 queries x 128 points, 64 accumulators a thread
 // work tile   a block's queries x a segment of tiles; all blocks walk the segments together, so
 //             points are in L2

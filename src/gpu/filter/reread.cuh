@@ -40,7 +40,8 @@ __device__ __forceinline__ bool append_within(const CandidateLists& lists, std::
 //
 // This one reads rows best first. If task.order is not 0, a block first rescores the least bounds
 // of the candidates that it holds. The threshold then becomes the order-th smallest upper value of
-// the list. Candidates beyond it are not read, neither these nor the query's remaining ones.
+// the list. Candidates with bounds beyond it are not read, including those that the block does not
+// hold yet.
 void read_in_order(const CandidateLists& lists, const RereadTask& task, cudaStream_t stream);
 // Block by block of the points (RereadTask::part), with unchanged thresholds.
 void read_by_parts(const CandidateLists& lists, const RereadTask& task, cudaStream_t stream);

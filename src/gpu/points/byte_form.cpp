@@ -23,7 +23,7 @@ constexpr std::array clipped_deviations = {3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 7.
 // int4 steps to try, in standard deviations of all coordinates: 0.335 is best for Gaussian data.
 constexpr std::array four_bit_steps = {0.2, 0.25, 0.3, 0.335, 0.37, 0.42, 0.5, 0.6, 0.8, 1.1};
 
-// Largest coordinate in units of which all coordinates are multiples.
+// The largest coordinate, as a multiple of the common unit.
 constexpr double largest_multiple = 4096;
 
 class ByteChoice {

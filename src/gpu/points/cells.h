@@ -1,5 +1,5 @@
-// Half-space partition of a projection's points (filter/cells.h): a sample decides if it excludes
-// enough, and the points are permuted into cell order.
+// Half-space partition of a projection's points (filter/cells.h): a sample decides whether it
+// excludes enough, and the points are permuted into cell order.
 #pragma once
 
 #include <optional>

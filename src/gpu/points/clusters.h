@@ -1,4 +1,4 @@
-// Points prepared as a ball-cover partition (clusters): a sample decides if that pays, and the
+// Points prepared as a ball-cover partition (clusters): a sample decides whether that pays, and the
 // points are permuted into cluster order.
 #pragma once
 

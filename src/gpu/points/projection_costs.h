@@ -32,8 +32,8 @@ struct ProjectionCosts {
     double share(int columns) const;
     // True if a search would be cheap enough if one stage excluded every candidate.
     bool stages_may_pay() const;
-    // The choice with the least cost. nullopt if no choice saves enough, unless choices.always.
-    // `bytes`: all coordinates may be in int8.
+    // The choice with the least cost. Returns nullopt if no choice saves enough, unless
+    // choices.always. `bytes`: all coordinates may be in int8.
     std::optional<ChosenColumns> cheapest(const ProjectionChoices& choices, bool bytes) const;
     // Time to rescore a candidate of a choice with the given number of stages.
     double candidate_cost(ChosenColumns choice, int stages) const;

@@ -15,10 +15,10 @@ namespace kith::gpu::tuning {
 // Rows of the sample that finds categorical coordinates.
 inline constexpr std::int64_t value_samples = 256;
 // The most values per coordinate that have a bit each: then a coordinate takes one word, as in f32,
-// which is the room in the plan. On an NVIDIA H200, 2026-11-22, n 131,072, q 4,096, d 128, k 10,
-// u8, points prepared, G/s: 2 values 644, 4 640, 8 608, 16 493, 32 364; compared byte by byte 130.
-// Preparing points takes 0.33, 0.36, 0.47, 0.72 and 1.18 ms, as bytes 0.21. One query takes 0.11 ms
-// with 4 values and 0.20 with 32.
+// which is the room that a plan has. On an NVIDIA H200, 2026-11-22, n 131,072, q 4,096, d 128, k
+// 10, u8, points prepared, G/s: 2 values 644, 4 640, 8 608, 16 493, 32 364; compared byte by byte
+// 130. Preparing points takes 0.33, 0.36, 0.47, 0.72 and 1.18 ms, as bytes 0.21. One query takes
+// 0.11 ms with 4 values and 0.20 with 32.
 inline constexpr int most_values = 32;
 // Rows may have other values, but each of them adds candidates that differ in one more coordinate.
 // The limits: the mean number per row of d coordinates, and the rows with more than four times
