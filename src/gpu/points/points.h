@@ -65,7 +65,8 @@ struct Chunk {
     DeviceRows points;
     FilterVectors filter;
     bool by_tree = false;  // the path is the tree, or boxes pay: `filter` has not been made
-    // Of `filter`; null if the plan has no projection, or if a sample says that it does not pay.
+    // The projection of `filter`; null if the plan has none, or if a sample says that it does not
+    // pay.
     std::shared_ptr<const ProjectedVectors> projected;
     std::shared_ptr<const Clusters> clusters;  // likewise, for path `clustered`
     // Fallback forms: other filters, and duplicate rows. Made for the first queries that need them,
