@@ -61,9 +61,9 @@ struct FilterForm {
     // of a row's rounding residual (exact::rounded_share) or of its size (exact::ShareTerms).
     float rounded_growth = 1;
     double rounded_weight = 0;
-    // Whole-number values (exact::counts_differences): each point's value gains a fraction below 1
-    // that grows with its row, a multiple of 1 / tie_classes. Rows at equal distance then come in
-    // the order of the answer.
+    // Integer values (exact::counts_differences): each point's value gains a fraction below 1 that
+    // grows with its row, a multiple of 1 / tie_classes. Rows at equal distance then come in the
+    // order of the answer.
     std::int64_t tie_classes = 0;  // a power of two, or 0: nothing is added
     // Categorical coordinates (exact::Coordinates::few_values): value g of coordinate i is values[g
     // d + i].

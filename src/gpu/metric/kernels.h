@@ -34,8 +34,7 @@ enum Fitness : std::uint8_t { fit = 0, to_scan = 1, no_neighbours = 2, all_alike
 
 // A tile of distance keys to compute: queries x points, row-major, as ordered keys (exact/order.h).
 struct ScanTile {
-    const double* queries =
-        nullptr;  // prepared coordinates in the order of scan_order(), d per row
+    const double* queries = nullptr;  // prepared coordinates in scan_order() order, d per row
     const double* points = nullptr;
     const double* query_aux = nullptr;
     const double* point_aux = nullptr;

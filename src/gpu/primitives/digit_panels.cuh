@@ -1,4 +1,4 @@
-// Whole numbers of three int8 digits, their layout in memory, and the arguments of the kernels that
+// Integers of three int8 digits, their layout in memory, and the arguments of the kernels that
 // multiply them.
 //
 // digits   x = 2^16 d1 + 2^8 d2 + d3, each from -128 to 127; d1 >= -127 if |x| <= 127 * 2^16
@@ -97,7 +97,7 @@ __device__ __forceinline__ void store_two(const Product& product, std::int64_t r
     to[0] = left;
     if (column + 1 < product.column_count) to[1] = right;
 }
-// The unit of a row's whole-number sums.
+// The unit of a row's integer sums.
 __device__ __forceinline__ double row_unit(const Product& product, std::int64_t row) {
     return row < product.row_count
                ? static_cast<double>(product.row_units[row]) * product.unit * 0x1p16

@@ -6,8 +6,8 @@
 // A matrix P is split into three int8 digits, P = P1 + P2 + P3 = u (2^16 p1 + 2^8 p2 + p3), with a
 // unit u that is a power of two. A row is split likewise, v = v1 + v2 + v3 + l, with its own unit
 // and a residual l. Six products approximate v P: v1 P1 + v1 P2 + v2 P1 + v1 P3 + v2 P2 + v3 P1.
-// They are whole numbers that fit 32 bits, and their sum fits binary64. The omitted part, v2 P3 +
-// v3 (P2 + P3) + l P, is no longer than
+// They are integers that fit 32 bits, and their sum fits binary64. The omitted part, v2 P3 + v3 (P2
+// + P3) + l P, is no longer than
 //
 //     |v2| |P3| + |v3| (|P2| + |P3|) + |l| |P|
 //

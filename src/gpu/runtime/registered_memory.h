@@ -8,8 +8,8 @@
 namespace kith::gpu {
 
 // Pageable memory, registered with every device for reading until its last owner goes. Memory that
-// is registered already is used as it is, by other owners or by the caller, who must keep it
-// registered. Devices use the host's address.
+// other owners or the caller have registered is used as it is; the caller must keep it registered.
+// Devices use the host's address.
 class RegisteredMemory {
 public:
     RegisteredMemory() = default;  // none

@@ -119,8 +119,7 @@ public:
             work(0);
         }
         if (!failure_) return;
-        const InFlight copies(
-            stream_);  // the next upload must not overwrite a block that is still being copied
+        const InFlight copies(stream_);  // the next upload must not overwrite a block in flight
         std::rethrow_exception(failure_);
     }
 

@@ -13,9 +13,8 @@ struct TreeTask {
     TreeView tree;
     // q x d, as the metric maps them; null: query i is the point at place i.
     const double* queries = nullptr;
-    const std::uint8_t* nan = nullptr;  // of those rows
-    const std::uint32_t* order =
-        nullptr;  // the order in which queries are processed; null: their own
+    const std::uint8_t* nan = nullptr;     // of those rows
+    const std::uint32_t* order = nullptr;  // processing order of the queries; null: their own
     // Processes `count` queries from `first` on (in that order), `step` apart.
     std::int64_t first = 0, count = 0, step = 1;
     // The id that query 0 leaves out; query i leaves out self + i, a point of the tree itself; -1:

@@ -10,7 +10,7 @@
 
 namespace kith::gpu::distance {
 
-// Rows with a larger square are not covered: no sum of up to twice a covered row's overflows.
+// Rows with a larger square are not covered. So no sum of at most twice a covered square overflows.
 inline constexpr double largest_square = 0x1p100;
 
 // For rows of `width` words, at most 65,536, with products summed in any order: a value is within

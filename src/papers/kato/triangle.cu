@@ -229,7 +229,7 @@ private:
         push(y, x, distances_.get(), part_.grid);
         std::int64_t ld = part_.grid;
         if (part_.symmetric) {
-            // Keys are moved bit by bit, not as numbers.
+            // Keys are moved as raw bits.
             transpose(reinterpret_cast<const double*>(distances_.get()), part_.grid, count(y),
                       count(x), reinterpret_cast<double*>(turned_.get()), stream_);
             ld = count(y);

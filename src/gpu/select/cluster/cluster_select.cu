@@ -51,7 +51,7 @@ struct ClusterJob {
 };
 
 // The location of the k-th: `before` values lie below `low`. The k-th is among the `inside` values
-// from `low` to `high`, or beyond them as long as they have not been counted.
+// from `low` to `high`, or beyond `high` until they have been counted.
 struct Range {
     std::uint32_t low, high, before, inside;
 };
@@ -178,8 +178,8 @@ __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
                 static_cast<std::uint32_t>(n)};
     if (sampling.groups == few_groups) range.high = limit_of<few_groups>(sampling.rank, shared);
     else if (sampling.groups > 0) range.high = limit_of<most_groups>(sampling.rank, shared);
-    std::uint32_t last = n > 0 ? static_cast<std::uint32_t>(n - 1)
-                               : 0;  // values of the largest key pass up to this index
+    // Values of the largest key pass up to this index.
+    std::uint32_t last = n > 0 ? static_cast<std::uint32_t>(n - 1) : 0;
     // Few enough to be sorted for k, at less cost than another round.
     const std::uint32_t enough = max(256, 2 * k), least = range.low;
     ClusterShared* const leader = in_block(&shared, 0);

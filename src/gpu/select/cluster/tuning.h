@@ -39,8 +39,8 @@ constexpr ClusterShape cluster_shape(std::int64_t n, std::int64_t rows, int mult
     ClusterShape shape;
     const int most = clusters ? cluster_most_blocks : 1;
     while (shape.blocks < most && held_of(shape.blocks) > cluster_most_held) shape.blocks *= 2;
-    // Doubles them while half of the multiprocessors stay idle and each block keeps 4,096 values.
-    // Blocks of clusters of 16 wait for each other longer than they read.
+    // Doubles the blocks while half of the multiprocessors stay idle and each block keeps 4,096
+    // values. Blocks of clusters of 16 wait for each other longer than they read.
     while (shape.blocks < std::min(most, 8) && rows * shape.blocks * 4 <= multiprocessors &&
            n >= shape.blocks * 2 * 4096)
         shape.blocks *= 2;

@@ -2,9 +2,9 @@
 // (Sismanis 2012, section 2: quick and radix). They differ only in how a segment is split, and how
 // a small one is sorted.
 //
-// A block of 256 threads owns a row. A segment that it cannot sort in shared memory is split
-// between the row's two buffers in global memory, from one (at first the row itself) to equal
-// places of the other. Segments in question wait on a stack.
+// A block of 256 threads owns a row. A segment that it cannot sort in shared memory is split from
+// one of the row's two buffers in global memory to equal places of the other. The first split is
+// from the row itself. Segments in question wait on a stack.
 #pragma once
 
 #include "gpu/primitives/tally.cuh"
