@@ -1,5 +1,4 @@
-// What takes the place of the component in a build without KITH_PAPERS: its paths are refused by
-// name.
+// Stands in for the component in a build without KITH_PAPERS: refuses its paths by name.
 #include "exact/refuse.h"
 #include "papers/graph.h"
 #include "papers/plan.h"

@@ -1,5 +1,5 @@
-// What takes the place of the component's GPU half in a build without KITH_PAPERS. The planner
-// refuses before it.
+// Stands in for the component's GPU half in a build without KITH_PAPERS. The planner refuses
+// earlier.
 #include "exact/refuse.h"
 #include "papers/gpu.h"
 #include "papers/plan.h"

@@ -1,4 +1,4 @@
-// The names of the component's paths, which every build knows (plan.h).
+// The names of the component's paths, known to every build (plan.h).
 #include <algorithm>
 
 #include "papers/distance/distance_kernels.h"

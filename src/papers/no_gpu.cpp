@@ -1,4 +1,4 @@
-// What takes the place of the component's GPU half in a build without CUDA: there is no device.
+// Stands in for the component's GPU half in a build without CUDA: there is no device.
 #include "gpu/backend.h"
 #include "kith/error.h"
 #include "papers/kato/triangle.h"

@@ -1,5 +1,4 @@
-// How the coordinates of rows are multiplied by a metric's factor (exact/factor.h), as kernels see
-// it.
+// A metric's factor (exact/factor.h), which multiplies the coordinates of rows, as kernels see it.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +6,11 @@
 namespace kith::gpu {
 
 struct FactorForm {
-    const double* matrix =
-        nullptr;  // L, row k from k * d; null: there is none, and every query is scanned
+    // L, row-major d x d; null: there is no factor, and every query is scanned.
+    const double* matrix = nullptr;
     const double* weights = nullptr;  // the diagonal of W
     double coordinate_error = 0, rank_error = 0;
-    // L' y of the rows in hand, d per row, beginning with that of position `first`.
+    // L' y of the rows in this call, d per row; rows[0] belongs to position `first`.
     const double* rows = nullptr;
     std::int64_t first = 0;
 };

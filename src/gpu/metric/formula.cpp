@@ -1,5 +1,5 @@
 // Canonical distances of a formula: kernels per program, compiled at run time. Multiply-adds are
-// not fused, so that they give the bits of the CPU.
+// not fused, so results equal the CPU's bit for bit.
 #include "gpu/metric/formula.h"
 
 #include "gpu/metric/formula_text.h"
@@ -11,7 +11,7 @@ namespace kith::gpu {
 
 namespace {
 
-// As the kernel's text has it.
+// Mirrors the struct in the kernel's text.
 struct StoreKeys {
     std::uint64_t* keys;
     std::int64_t ld;
@@ -55,7 +55,7 @@ void formula_refine(const formula::Program& program, double start, const RefineT
     RefineRows queries(task.queries), points(task.points);
     RefineTask t = task;
     void* arguments[] = {&start, &queries, &points, &t.ids, &t.counts, &t.capacity, &t.keys, &d};
-    // Candidates of a typical query are few.
+    // A typical query has few candidates.
     constexpr unsigned threads = 64;
     const dim3 grid(static_cast<unsigned>(q), q >= 512 ? 1 : q >= 64 ? 4 : 32);
     check(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), grid, dim3(threads), arguments, 0,

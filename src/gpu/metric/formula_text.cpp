@@ -1,5 +1,5 @@
-// A compiled formula as CUDA C++: each operation as formula/operations.h has it; exp, log and pow,
-// the order of keys and the tiles from the texts of the headers that have them.
+// A compiled formula as CUDA C++. Each operation follows formula/operations.h. The functions exp,
+// log and pow, the order of keys and the tiles come from the texts of their headers.
 #include "gpu/metric/formula_text.h"
 
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ const char* operation_of_binary64(Op op) {
     }
 }
 
-// What is written alike in every arithmetic.
+// Operations that are written alike in every arithmetic.
 const char* operation_of_any(Op op) {
     switch (op) {
         case Op::negative:
@@ -68,7 +68,7 @@ const char* operation_of_any(Op op) {
     }
 }
 
-// A step's value i: a variable of its own, or a, q, x.
+// The name of value i in a step: its own variable, or a, q, x.
 std::string argument_text(const formula::Program& program, std::int32_t i) {
     switch (program.values[static_cast<std::size_t>(i)].op) {
         case Op::running:
@@ -82,7 +82,7 @@ std::string argument_text(const formula::Program& program, std::int32_t i) {
     }
 }
 
-// What an operation adds to a kernel, roughly in instructions.
+// Approximate cost of an operation in a kernel, in instructions.
 int weight_of(Op op) {
     switch (op) {
         case Op::power:
@@ -97,7 +97,7 @@ int weight_of(Op op) {
             return 2;
     }
 }
-// Of a kernel's loop, about: what NVRTC compiles within half a second. Other limits have not been
+// Weight limit of a kernel's loop: about half a second of NVRTC's time. Other limits have not been
 // timed.
 constexpr int most_weight = 1200;
 
@@ -135,7 +135,7 @@ extern "C" __global__ void __launch_bounds__(Tiles::threads, Tiles::blocks)
 
 constexpr const char* std_types = "namespace std { using uint32_t = unsigned; }\n";
 
-// Elements of each type.
+// Readers of each element type.
 constexpr const char* readers = R"(
 template <class T>
 struct Plain {
@@ -156,7 +156,7 @@ struct BFloat {
     }
 };
 )";
-// A thread owns a candidate, and takes its coordinates one after the other.
+// A thread owns one candidate and takes its coordinates in order.
 constexpr const char* refine_kernel = R"(
 struct Rows {
     const void* data;
@@ -180,7 +180,7 @@ extern "C" __global__ void refine(double start, Rows queries, Rows points, const
 }
 )";
 
-// How the kernel reads elements of that type.
+// The reader of elements of `type` in the kernel's text.
 const char* reader_of(ElementType type) {
     switch (type) {
         case ElementType::f32:

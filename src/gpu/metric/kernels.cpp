@@ -1,4 +1,4 @@
-// The metrics' kernel tables by id, from THE list.
+// The metrics' kernel tables by id, from kith/metrics.def.
 #include "gpu/metric/kernels.h"
 
 #include <array>

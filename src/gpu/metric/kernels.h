@@ -1,5 +1,5 @@
-// The table of one metric's kernels on the GPU: generated instances fill it, the search drives it.
-// Launches only; every function enqueues on the stream and checks the launch.
+// The table of one metric's kernels on the GPU. Generated instances fill it, the search calls it.
+// Functions only launch: each enqueues on the stream and checks the launch.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -14,7 +14,7 @@
 
 namespace kith::gpu {
 
-// Rows with what was computed of each once: auxiliary values (count x metric::max_aux) and NaN
+// Rows with the values computed once per row: auxiliary values (count x metric::max_aux) and NaN
 // flags.
 struct PreparedRows {
     Rows rows;
@@ -22,20 +22,19 @@ struct PreparedRows {
     const std::uint8_t* nan = nullptr;
 };
 
-// Where those go of rows that have not been measured.
+// Outputs of measure(), for rows that have not been measured.
 struct RowMeasures {
     double* aux = nullptr;
     std::uint8_t* nan = nullptr;
 };
 
-// Whether a query can be filtered: to_scan is one that the bound does not hold for, no_neighbours
-// one with a NaN, all_alike one that is as far from every point (a zero vector of a cosine).
+// How a query can be filtered. to_scan: the bound does not hold for it. no_neighbours: it has a
+// NaN. all_alike: it is equally far from every point (a zero vector under cosine).
 enum Fitness : std::uint8_t { fit = 0, to_scan = 1, no_neighbours = 2, all_alike = 3 };
 
-// A tile of distance keys to compute: queries x points, as ordered keys (exact/order.h) in
-// row-major order.
+// A tile of distance keys to compute: queries x points, row-major, as ordered keys (exact/order.h).
 struct ScanTile {
-    const double* queries = nullptr;  // prepared coordinates as scan_order() has them, d per row
+    const double* queries = nullptr;  // prepared coordinates in scan_order() order, d per row
     const double* points = nullptr;
     const double* query_aux = nullptr;
     const double* point_aux = nullptr;
@@ -48,8 +47,8 @@ struct ScanTile {
     std::int64_t ld = 0;
 };
 
-// Candidates to refine: per query `counts[i]` ids (relative to the points), `capacity` apart, to
-// canonical keys.
+// Candidates to refine to canonical keys. Query i has counts[i] ids, relative to the points; the
+// lists of queries are `capacity` apart.
 struct RefineTask {
     PreparedRows queries, points;
     const std::uint32_t* ids = nullptr;
@@ -64,30 +63,30 @@ struct MetricKernels {
     int aux = 0;
     void (*measure)(const Rows& rows, const RowMeasures& out, const metric::Params& params,
                     cudaStream_t stream);
-    // Prepared coordinates in the order of the scan (scan_pairs.cuh), d doubles per row.
+    // Prepared coordinates in scan order (scan_pairs.cuh), d doubles per row.
     void (*convert)(const PreparedRows& rows, double* out, const metric::Params& params,
                     cudaStream_t stream);
     void (*scan)(const ScanTile& tile, const metric::Params& params, cudaStream_t stream);
     void (*refine)(const RefineTask& task, const metric::Params& params, cudaStream_t stream);
     // Null where no form serves (metric::product_form, traits.direct). Points, by position: vectors
-    // (vector_bytes), half norms and the points' share of the error bound, both with room for a
-    // multiple of 256. Queries: vectors, their share, behind all of those their own terms of the
-    // value (Step::logarithms), and their Fitness.
+    // (vector_bytes), half norms, and the points' shares of the error bound; the last two have room
+    // for a multiple of 256. Queries: vectors, their shares of the bound followed by their own
+    // terms of the value (Step::logarithms), and their Fitness.
     void (*filter_points)(const PreparedRows& rows, const FilterForm& form, void* vectors,
                           float* half_norm, float* point_error, const metric::Params& params,
                           cudaStream_t stream);
     void (*filter_queries)(const PreparedRows& rows, const FilterForm& form, void* vectors,
                            float* query_error, std::uint8_t* unfit, const metric::Params& params,
                            cudaStream_t stream);
-    // measure() and filter_queries() of the same rows, by one kernel where the form permits.
+    // measure() and filter_queries() of the same rows, in one kernel where the form permits.
     void (*filter_unmeasured)(const Rows& rows, const RowMeasures& out, const FilterForm& form,
                               void* vectors, float* query_error, std::uint8_t* unfit,
                               const metric::Params& params, cudaStream_t stream);
-    // map(x) of evenly spaced rows, samples x d; after the factor where the form has one, the
-    // logarithms of a cross entropy.
+    // map(x) of evenly spaced rows, samples x d. With a factor: after multiplication by it. Cross
+    // entropy: the logarithms.
     void (*sample)(const PreparedRows& rows, std::int64_t samples, const FilterForm& form,
                    double* out, const metric::Params& params, cudaStream_t stream);
-    // Keys of ranks to reported distances of type T; key `nan` is a missing neighbour.
+    // Distance keys to reported distances of type T; key `nan` is a missing neighbour.
     void (*report_f32)(const std::uint64_t* keys, float* out, std::int64_t count,
                        const metric::Params& params, cudaStream_t stream);
     void (*report_f64)(const std::uint64_t* keys, double* out, std::int64_t count,

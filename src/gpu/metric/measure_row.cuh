@@ -1,4 +1,4 @@
-// What is measured of a row: whether it has a NaN, and the metric's auxiliary values.
+// Measures a row: its NaN flag and the metric's auxiliary values.
 #pragma once
 
 #include "exact/canonical.h"
@@ -8,8 +8,8 @@
 
 namespace kith::gpu {
 
-// By a warp, a lane for one partial sum; all of its lanes see what was written. `plain`: elements
-// lie side by side.
+// Called by a warp, one lane per partial sum; on return all lanes see the outputs. `plain`: the
+// elements of a row are contiguous.
 template <class M, bool plain = false>
 __device__ void measure_row(const Rows& rows, std::int64_t row, const RowMeasures& out,
                             const metric::Params& params) {

@@ -7,12 +7,12 @@
 
 namespace kith::gpu {
 
-// Of a pair that may not be returned: after all others.
+// The key of a pair; a pair that may not be returned sorts after all others.
 KITH_HD std::uint64_t rank_key(double rank, bool eligible) {
     return eligible ? exact::Order<double>::key(rank) : exact::Order<double>::nan;
 }
 
-// A warp owns one pair at a time: `t` gives its d differences, params.constants is the transpose of
+// A warp owns one pair at a time. `t` gives its d differences; params.constants is the transpose of
 // VI.
 template <class M, class Differences>
 __device__ double whole_rank(const Differences& t, const metric::Params& params) {

@@ -1,13 +1,12 @@
-// The canonical scan of all pairs, in tiles, and the order of the coordinates that it wants.
+// The canonical scan of all pairs in tiles, and the coordinate order that it needs.
 //
-// A block of 16 x 16 threads owns 32 queries x 16 P points, a thread 2 x P pairs, P = 2 with one
-// accumulator, 1 with two. Of a pair four partial sums run at a time, numbers r, r + 8, r + 16 and
-// r + 24: a *group*, whose sum is then joined with the pending ones of three levels. Coordinates
-// come to shared memory 16 slots at a time.
+// A block of 16 x 16 threads owns 32 queries x 16 P points, a thread 2 x P pairs; P is 2 with one
+// accumulator, 1 with two. Each pair accumulates four partial sums at a time, numbers r, r + 8, r +
+// 16 and r + 24: a *group*. A group's sum is then joined with the pending sums of three levels.
+// Coordinates are staged in shared memory, 16 slots at a time.
 //
-// One NVIDIA H200, 2026-11-22, n 65,536, q 2,048, d 128: cityblock 19.0 G/s, canberra 4.7,
-// braycurtis 10.5; with one partial sum at a time and five levels 6.2, 2.2 and, in a search, 2.8
-// (docs/performance.md).
+// Four partial sums at a time need an eighth of the joins that one at a time needs; it was measured
+// at 1.5 times the rate (docs/performance.md).
 #pragma once
 
 #include "exact/canonical.h"
@@ -16,9 +15,9 @@
 
 namespace kith::gpu {
 
-// Where the coordinates of each group begin: groups in the order in which the tree joins them (r
-// with its bits reversed), within a group one coordinate of each partial sum in turn. In slots each
-// group is filled up to a multiple of four.
+// The start of each group's coordinates. Groups are in the order in which the reduction tree joins
+// them (r with its bits reversed). Within a group the coordinates of its partial sums are
+// interleaved. Slots pad each group to a multiple of four.
 struct ScanOrder {
     static constexpr int groups = exact::partials / 4;
     std::int32_t start[groups + 1];
@@ -42,15 +41,15 @@ inline ScanOrder scan_order(std::int64_t d) {
     return o;
 }
 
-// Where coordinate `col` of a row lies.
+// The index of coordinate `col` within a row in scan order.
 KITH_HD std::int64_t scan_place(const ScanOrder& order, std::int64_t col) {
     const int partial = static_cast<int>(col % exact::partials);
     return order.start[reversed_group(partial % ScanOrder::groups)] + 4 * (col / exact::partials) +
            partial / ScanOrder::groups;
 }
 
-// As ScalarOps, whose abs() costs two comparisons in binary64: differs in the sign of a NaN, which
-// no distance key has.
+// ScalarOps with fabs(): its own abs() costs two comparisons in binary64. They differ only in the
+// sign of a NaN, which no distance key has.
 struct ScanOps : ScalarOps<double> {
     KITH_HD static double abs(double a) {
 #if defined(__CUDA_ARCH__)
@@ -65,14 +64,14 @@ namespace detail {
 
 constexpr int scan_threads = 256, scan_depth = 16, scan_columns = 16;
 
-// The slots of a slice, of `rows` rows: a thread reads one slot of every 16th row. As
-// StepTiles::Slice of kith/functor_tile.h, which reads coordinates in their order and, being text
-// that is compiled at run time, includes nothing.
+// The slots of a slice of `rows` rows: a thread reads one slot of every 16th row. Counterpart of
+// StepTiles::Slice in kith/functor_tile.h, which reads coordinates in natural order. That text is
+// compiled at run time and includes nothing, so the two cannot share code.
 template <int rows>
 struct ScanSlice {
     static constexpr int share = rows * scan_depth / scan_threads, padding = 2;
     double values[share];
-    // `place`: where the slot's coordinate lies; none: -1.
+    // `place`: the index of the slot's coordinate, or -1 if it has none.
     __device__ void read(const double* from, std::int64_t first, std::int64_t count, std::int64_t d,
                          int place) {
         if (place < 0) return;
@@ -103,8 +102,8 @@ __global__ void __launch_bounds__(detail::scan_threads, 2)
     constexpr int padding = detail::ScanSlice<tq>::padding;
     __shared__ alignas(16) double qs[scan_depth][tq + padding];
     __shared__ alignas(16) double xs[scan_depth][tn + padding];
-    __shared__ ScanOrder
-        order;  // as a parameter, each indexed access would be a chain of selections
+    // In shared memory: an indexed access to a parameter is a chain of selections.
+    __shared__ ScanOrder order;
     if (threadIdx.x == 0) order = of_host;
     __syncthreads();
     const int tx = threadIdx.x % scan_columns, ty = threadIdx.x / scan_columns;
@@ -125,8 +124,8 @@ __global__ void __launch_bounds__(detail::scan_threads, 2)
             for (int p = 0; p < pairs; ++p)
                 M::template step<O>(acc[p][g], q[p / P], x[p % P], params);
         };
-        // The group is complete: join its partial sums, then them with the pending sums of its
-        // level and below.
+        // The group is complete: join its partial sums, then the result with the pending sums of
+        // its level and below.
         const auto finish_group = [&] {
 #pragma unroll
             for (int p = 0; p < pairs; ++p) {
@@ -158,7 +157,7 @@ __global__ void __launch_bounds__(detail::scan_threads, 2)
 #pragma unroll
                     for (int a = 0; a < A; ++a) acc[p][g][a] = 0.0;
         };
-        // This thread's slot of the slice from `first` on.
+        // This thread's slot of the slice that starts at `first`.
         int slot_group = 0;
         const auto place_of = [&](int first) {
             const int slot = first + static_cast<int>(threadIdx.x) % scan_depth;

@@ -1,5 +1,5 @@
 // Kernels around a user's metric: conversion to binary64, a functor's distances to ordered keys,
-// reports. A functor launches its own kernel (kith/functor_cuda.h); formula.cpp has that of a
+// reports. A functor launches its own kernel (kith/functor_cuda.h); formula.cpp launches that of a
 // formula.
 #include "exact/canonical.h"
 #include "exact/order.h"
@@ -31,8 +31,8 @@ __global__ void convert_natural(Rows rows, double* out, std::int64_t d) {
     if (cell < rows.count * d) out[cell] = rows.at(cell / d, cell % d);
 }
 
-// In place: the keys are the distances' bits. A thread owns a point and walks the queries of its
-// block row.
+// In place: on entry the keys are the bits of distances. A thread owns a point and loops over the
+// queries of its block row.
 __global__ void distances_to_keys(ScanTile tile) {
     const std::int64_t x = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (x >= tile.n) return;

@@ -1,19 +1,20 @@
 // Bitonic networks on packed entries: within a thread, across a warp, across a block, and in shared
 // memory.
 //
-// The picture: two sorted runs of s entries become one of 2s by a reversed layer, position p
-// against p ^ (2s - 1), and then plain layers of the strides s/2, s/4 ... 1, position p against p ^
-// stride (Hanak 2023, Fig. 3.2). The smaller entry always goes to the smaller position, so no layer
-// has a direction, and a sequence that is cut off anywhere sorts by leaving out the comparators
-// whose upper position it lacks (Johnson 2017's odd-size networks).
+// Two sorted runs of s entries merge into one of 2s by a reversed layer, position p against p ^ (2s
+// - 1). Plain layers of the strides s/2, s/4 ... 1 follow, position p against p ^ stride (Hanak
+// 2023, Fig. 3.2). The smaller entry always goes to the smaller position, so no layer has a
+// direction. A truncated sequence is sorted by omitting the comparators that lack their upper
+// position (Johnson 2017's odd-size networks).
+//
 //   consecutive layout   thread t of a block holds the positions t * items + i (Hanak 2023, 4.1.1,
-//   Algorithms 1 and 2):
-//                        strides below `items` stay in the thread, below 32 * items in the warp
+//                        Algorithms 1 and 2): strides below `items` stay in the thread, below
+//                        32 * items in the warp
 //   striped layout       lane l of a warp holds the positions l + 32 * j (Johnson 2017): strides of
-//   32 and more stay in
-//                        the thread
-// Beside it lies the classic network, whose runs ascend and descend in turn: a layer is known by
-// its stride alone, none is reversed. It serves sizes that are known at run time only
+//                        32 and more stay in the thread
+//
+// The classic network is here too. Its runs alternate between ascending and descending, so no layer
+// is reversed and a stride alone defines a layer. It serves sizes that are known only at run time
 // (block_sort.cuh).
 #pragma once
 
@@ -26,7 +27,7 @@ __device__ __forceinline__ Packed smaller(Packed a, Packed b) {
     return b < a ? b : a;
 }
 
-// One comparator whose ends lie in one thread.
+// One comparator with both ends in one thread.
 __device__ __forceinline__ void order(Packed& low, Packed& high) {
     const bool swap = high < low;
     const Packed a = swap ? high : low, b = swap ? low : high;
@@ -70,7 +71,7 @@ __device__ __forceinline__ void sort_thread(Packed (&x)[items]) {
 
 // ---------------------------------------------------------------- consecutive layout
 
-// The layer between lanes l and l ^ stride, of which the upper one keeps the larger entries.
+// The layer between lanes l and l ^ stride; the `upper` lane keeps the larger entries.
 template <int items>
 __device__ __forceinline__ void plain_lanes(Packed (&x)[items], int stride, bool upper) {
 #pragma unroll
@@ -83,8 +84,8 @@ __device__ __forceinline__ void plain_lanes(Packed (&x)[items], int stride) {
 }
 
 // The reversed layer of a group of lanes (a power of two). The partner of item i is item items - 1
-// - i: each lane sends that one, where Algorithm 2 reverses the registers of the upper half before
-// and after.
+// - i, and each lane sends that one. Algorithm 2 instead reverses the registers of the upper half
+// before and after.
 template <int items>
 __device__ __forceinline__ void reversed_lanes(Packed (&x)[items], int group) {
     const bool upper = threadIdx.x & (group / 2);
@@ -97,10 +98,10 @@ __device__ __forceinline__ void reversed_lanes(Packed (&x)[items], int group) {
     }
 }
 
-// The layer between threads t and t ^ flip of a block, of which the upper one keeps the larger
-// entries, through `exchange` (shared, threads * items entries). All rows of the table of Fig. 4.1
-// go at once, where the thesis sends two at a time to save shared memory: the buffer that is being
-// sorted lends its own, and half of the barriers fall away.
+// The layer between threads t and t ^ flip of a block, through `exchange` (shared, threads * items
+// entries); the `upper` thread keeps the larger entries. All rows of the table of Fig. 4.1 are
+// exchanged at once. The thesis sends two at a time to save shared memory; here the buffer that is
+// being sorted serves as `exchange`, which halves the number of barriers.
 template <int threads, int items>
 __device__ __forceinline__ void shared_layer(Packed (&x)[items], Packed* exchange, unsigned flip,
                                              bool upper, bool reversed) {
@@ -116,8 +117,8 @@ __device__ __forceinline__ void shared_layer(Packed (&x)[items], Packed* exchang
     }
 }
 
-// Sorts the bitonic sequence that the first `span` threads hold (a power of two); whole block, what
-// other threads hold is void afterwards.
+// Sorts the bitonic sequence that the first `span` threads hold (a power of two). The whole block
+// calls; entries of other threads are undefined afterwards.
 template <int threads, int items>
 __device__ __forceinline__ void merge_block(Packed (&x)[items], Packed* exchange, int span) {
     int stride = span / 2;
@@ -130,8 +131,8 @@ __device__ __forceinline__ void merge_block(Packed (&x)[items], Packed* exchange
     merge_thread(x);
 }
 
-// Sorts the threads * items entries of a block. `exchange` may still be read by others when this is
-// called.
+// Sorts the threads * items entries of a block. Other threads may still be reading `exchange` at
+// the call.
 template <int threads, int items>
 __device__ __forceinline__ void sort_block(Packed (&x)[items], Packed* exchange) {
     sort_thread(x);
@@ -196,17 +197,16 @@ __device__ __forceinline__ void sort_striped(Packed (&x)[rows]) {
     }
 }
 
-// ---------------------------------------------------------------- in shared memory, one comparator
-// per thread
+// ---------------------------------------------------------------- in shared memory
 
-// The lower end of comparator t of a layer whose ends lie `stride` apart, a power of two.
+// The lower end of comparator t of a layer with ends `stride` apart, a power of two.
 template <class Int>
 __device__ __forceinline__ Int lower_end(Int t, Int stride) {
     return 2 * t - (t & (stride - 1));
 }
 
-// The layer of p against p ^ flip over `size` entries, `top` being the highest bit of flip, without
-// comparators that reach to `count` or beyond.
+// The layer of p against p ^ flip over `size` entries, one comparator per thread; `top` is the
+// highest bit of flip. Skips comparators that reach `count` or beyond.
 __device__ __forceinline__ void layer_in_shared(Packed* x, int size, unsigned flip, unsigned top,
                                                 unsigned count = ~0u) {
     __syncthreads();
@@ -216,8 +216,8 @@ __device__ __forceinline__ void layer_in_shared(Packed* x, int size, unsigned fl
     }
 }
 
-// Merges the sorted runs [0, run) and [run, count) of x, count <= 2 * run, run a power of two: the
-// network of 2 * run entries, cut off. Ready for every thread on return.
+// Merges the sorted runs [0, run) and [run, count) of x by the truncated network of 2 * run
+// entries. Requires count <= 2 * run, run a power of two. Every thread may read x on return.
 __device__ __forceinline__ void merge_in_shared(Packed* x, int run, int count) {
     layer_in_shared(x, 2 * run, 2 * static_cast<unsigned>(run) - 1, static_cast<unsigned>(run),
                     static_cast<unsigned>(count));
@@ -228,11 +228,11 @@ __device__ __forceinline__ void merge_in_shared(Packed* x, int run, int count) {
 
 // ---------------------------------------------------------------- the classic network
 
-// The layers of strides run/2 ... 1 over `size` entries, both powers of two: compare(i, j,
-// ascending) for each comparator, i < j, is to leave the smaller entry at i where `ascending`, else
-// the larger. Makes sorted runs of bitonic ones; a run of `size` is ascending. Strides up to 32
-// stay within the 64 entries of a warp: most layers need no barrier of the block, where
-// layer_in_shared keeps to the published algorithm's.
+// The layers of strides run/2 ... 1 over `size` entries, both powers of two. Calls compare(i, j,
+// ascending) for each comparator, i < j, which must leave the smaller entry at i if `ascending`,
+// else the larger. Turns bitonic runs into sorted ones; a run of `size` is ascending. Strides up to
+// 32 stay within the 64 entries of a warp, so most layers need no block barrier; layer_in_shared
+// keeps the barriers of the published algorithm.
 template <int threads, class Compare>
 __device__ __forceinline__ void merge_runs(int size, int run, Compare compare) {
     for (int stride = run / 2; stride > 0; stride /= 2) {
@@ -246,7 +246,7 @@ __device__ __forceinline__ void merge_runs(int size, int run, Compare compare) {
     }
 }
 
-// Sorts `size` entries, a power of two. Barriers lie before the first use of the entries and after
+// Sorts `size` entries, a power of two. Has barriers before the first use of the entries and after
 // the last.
 template <int threads, class Compare>
 __device__ __forceinline__ void sort_runs(int size, Compare compare) {
@@ -262,14 +262,14 @@ __device__ __forceinline__ void order(Packed& a, Packed& b, bool ascending) {
     b = swap ? t : b;
 }
 
-// Sorts `size` entries in registers, a power of two of at least 2 * items, thread t holding those
-// at t * items; whole block, what other threads hold is void afterwards. `exchange` (shared,
-// threads * items entries) may still be read by others when this is called. One body serves all
-// layers between threads, where sort_block has two and needs more registers.
+// Sorts `size` entries in registers, a power of two of at least 2 * items; thread t holds those at
+// t * items. The whole block calls; entries of other threads are undefined afterwards. Other
+// threads may still be reading `exchange` (shared, threads * items entries) at the call. One body
+// serves all layers between threads; sort_block has two and needs more registers.
 template <int threads, int items>
 __device__ __forceinline__ void sort_alternating(Packed (&x)[items], int size, Packed* exchange) {
     const auto t = static_cast<int>(threadIdx.x);
-    const bool holds = t / 32 * 32 * items < size;  // other warps only keep the barriers
+    const bool holds = t / 32 * 32 * items < size;  // other warps only take part in the barriers
 #pragma unroll
     for (int run = 2; run <= items; run *= 2) {
 #pragma unroll

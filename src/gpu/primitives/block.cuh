@@ -1,4 +1,4 @@
-// Steps that the threads of a block take together: prefix sums, places in a list.
+// Collective steps of the threads of a block: prefix sums, places in a list.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,8 +9,9 @@ namespace kith::gpu {
 
 inline constexpr unsigned whole_warp = 0xffffffffu;
 
-// `block` threads that take steps together are a whole block, or 32 of them a warp of a larger one:
-// a thread's number among them, their barrier, and that which says of how many `x` is true.
+// Collectives of `block` threads: a whole block, or for 32 one warp of a larger block. They are a
+// thread's index in the group, the group's barrier, and a barrier that counts the threads with true
+// `x`.
 template <int block>
 __device__ __forceinline__ int thread_of() {
     return static_cast<int>(block == 32 ? threadIdx.x % 32 : threadIdx.x);
@@ -26,8 +27,8 @@ __device__ __forceinline__ int barrier_count(bool x) {
     else return __syncthreads_count(x);
 }
 
-// Exclusive prefix of `x` over a block of `threads`; every thread must call. `total` receives the
-// sum. warp_sums: threads / 32 values in shared memory.
+// Exclusive prefix sum of `x` over a block of `threads`; every thread must call. `total` receives
+// the sum. warp_sums: threads / 32 values in shared memory.
 template <int threads, class T>
 __device__ __forceinline__ T block_prefix(T x, T* warp_sums, T& total) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -50,9 +51,9 @@ __device__ __forceinline__ T block_prefix(T x, T* warp_sums, T& total) {
     return before + sum - x;
 }
 
-// Places in a list for those of a lane's `entries` entries whose bit in `mask` is set: put(place,
-// j) for entry j, with places from *count (shared memory) on. The whole warp must call; one atomic
-// operation for all of it.
+// Reserves places in a list for those of a lane's `entries` entries with their bit set in `mask`,
+// from *count (shared memory) on. Calls put(place, j) for each such entry j. The whole warp must
+// call; it makes one atomic operation.
 template <int entries, class Count, class Put>
 __device__ __forceinline__ void append(unsigned mask, Count* count, Put put) {
     unsigned lanes[entries];
@@ -75,7 +76,7 @@ __device__ __forceinline__ void append(unsigned mask, Count* count, Put put) {
     }
 }
 
-// Appends those of a lane's entries whose bit in `mask` is set: put(place, entry).
+// Appends a lane's entries with their bit set in `mask`: put(place, entry).
 template <int entries, class T, class Put>
 __device__ __forceinline__ void append(unsigned mask, const T (&of)[entries], std::uint32_t* count,
                                        Put put) {

@@ -1,5 +1,5 @@
-// Sorting an array by the threads of a block: in shared memory, or in global memory that only this
-// block touches.
+// Block-wide sorting of an array in shared memory, or in global memory that only this block
+// touches.
 #pragma once
 
 #include <bit>
@@ -8,8 +8,8 @@
 
 namespace kith::gpu {
 
-// Sorts `size` entries, a power of two, in place: a comparator per thread, whatever the size, in
-// few registers. Ready for every thread on return.
+// Sorts `size` entries, a power of two, in place: one comparator per thread, in few registers at
+// any size. Every thread may read the entries on return.
 template <int threads, class T>
 __device__ void block_sort(T* data, int size) {
     bitonic::sort_runs<threads>(size, [&](int i, int j, bool ascending) {
@@ -20,8 +20,8 @@ __device__ void block_sort(T* data, int size) {
     });
 }
 
-// Sorts get(0) ... get(count - 1) in `data`, which has room for the next power of two: the size
-// returned. Behind the entries lies the largest T. What was in `data` before must be done with.
+// Sorts get(0) ... get(count - 1) into `data`, which has room for the next power of two, and
+// returns that size. The padding is the largest T. Earlier uses of `data` must have completed.
 template <int threads, class T, class Count, class Get>
 __device__ __forceinline__ int block_sort_of(T* data, Count count, Get get) {
     int size = 2;
@@ -50,10 +50,9 @@ __device__ __noinline__ void sort_held(Packed* entries, int count, int size) {
 
 }  // namespace detail
 
-// Sorts `count` entries, at most 16 * block, with room for the next power of two and for 2 * block;
-// every thread calls. Behind the entries lies packed_end. A thread holds several entries in
-// registers, so that few layers go through shared memory; that takes registers and room which
-// block_sort does not.
+// Sorts `count` entries, at most 16 * block, with room for the next power of two and for 2 * block.
+// Every thread calls. The padding is packed_end. A thread holds several entries in registers, so
+// few layers go through shared memory; block_sort needs fewer registers and less room.
 template <int block>
 __device__ __forceinline__ void block_sort_in_registers(Packed* entries, int count) {
     __syncthreads();
@@ -65,13 +64,15 @@ __device__ __forceinline__ void block_sort_in_registers(Packed* entries, int cou
     else detail::sort_held<block, 16>(entries, count, size);
 }
 
-// The smallest `k` of `count` entries in shared memory, fewer than 2^16, in order: entries[0] ...
-// entries[k - 1]. Their keys (the upper halves) are within [low, high]. That range is cut into
-// `intervals` equal parts, a power of two: an entry's rank is the number of those in lower parts
-// and, by comparing, in its own. Where a part holds more than `most` (keys that are equal, or far
-// from evenly spread) nothing is moved, and the answer, the same for every thread, is false. Shared
-// memory: counts, intervals + 4 values; sums, block / 32; room, k + most entries. Every thread
-// calls; `entries` must be ready for all, and are on return.
+// Moves the `k` smallest of `count` entries in shared memory, fewer than 2^16, in order to
+// entries[0] ... entries[k - 1]. Their keys (the upper halves) are within [low, high], which is
+// divided into `intervals` equal intervals, a power of two. An entry's rank is the number of
+// entries in lower intervals plus the number of smaller ones in its own.
+//
+// If an interval holds more than `most` entries (equal keys, or a very uneven distribution),
+// nothing is moved and every thread returns false. Shared memory: counts, intervals + 4 values;
+// sums, block / 32; room, k + most entries. Every thread calls; `entries` must be ready for all,
+// and are on return.
 template <int block, int intervals, int most>
 __device__ bool sort_by_intervals(Packed* entries, int count, int k, std::uint32_t low,
                                   std::uint32_t high, std::uint32_t* counts, std::uint32_t* sums,
@@ -111,8 +112,8 @@ __device__ bool sort_by_intervals(Packed* entries, int count, int k, std::uint32
                    before + ends[4 * i + 3]};
     if (thread == 0) counts[intervals] = all;
     __syncthreads();
-    // A part is filled from its end, so that its count becomes its beginning. Parts that begin
-    // behind k are left out.
+    // An interval is filled from its end, so that its count becomes its start. Only intervals that
+    // start before k matter; these end before k + most.
     const int kept = k + most;
 #pragma unroll 2
     for (int j = thread; j < count; j += block) {

@@ -1,4 +1,4 @@
-// An order statistic of what a block holds in its registers, and what is no larger.
+// An order statistic of the entries in a block's registers, and the entries up to it.
 #pragma once
 
 #include "gpu/primitives/block.cuh"
@@ -7,35 +7,37 @@
 
 namespace kith::gpu::sampling {
 
-// What reduce(), over a warp, makes of the words of a block's warps in shared memory: sums or
-// maxima, to which 0 adds nothing. A lane reads one.
+// Combines one word per warp of a block, in shared memory, by reduce() over a warp: sums or maxima,
+// for which 0 is neutral. A lane reads one word.
 template <int block, class Reduce>
 __device__ __forceinline__ std::uint32_t over_warps(const std::uint32_t* words, Reduce reduce) {
     const auto lane = static_cast<int>(threadIdx.x % 32);
     return reduce(lane < block / 32 ? words[lane] : 0u);
 }
 
-// The word of one of the block's entries, `mine` per thread, such that at least `rank` and at most
-// rank + slack entries have a word up to it; where equal words forbid that, the smallest with at
-// least `rank`. word(entry) is an entry's word. `in_all` receives how many entries have such a
-// word. Each round cuts the interval of candidates to a third or a quarter; the counts travel in
-// one word. `near`: the words are near each other, so that it pays to begin between the least and
-// the largest. `sums`: block / 16 words of shared memory; of 32 threads, which may be a warp of a
-// larger block, none.
+// Returns the word of one of the block's entries, `mine` per thread, such that at least `rank` and
+// at most rank + slack entries have a word up to it. If equal words forbid that, it is the smallest
+// word with at least `rank` entries. word(entry) is an entry's word. `in_all` receives the number
+// of entries up to the result.
+//
+// Each round narrows the search interval to a third or a quarter; its counts are packed in one
+// word. `near`: the words are close together, so the search starts between their minimum and
+// maximum. `sums`: block / 16 words of shared memory; unused if `block` is 32, which may be one
+// warp of a larger block.
 template <int block, bool near = false, int mine, class Entry, class Word>
 __device__ std::uint32_t word_threshold(const Entry (&x)[mine], int rank, int slack,
                                         std::uint32_t* sums, int& in_all, Word word) {
-    // Three counts of ten bits, or two of sixteen where the block has too many entries.
+    // Three counts of ten bits, or two of sixteen if the block has too many entries.
     constexpr int pivots = block * mine < 1024 ? 3 : 2, bits = pivots == 3 ? 10 : 16;
     static_assert(block * mine < 1 << 16);
-    // The answer is in [low, high]: fewer than `rank` entries count below low, at least `rank` at
-    // high.
+    // The answer is in [low, high]: fewer than `rank` entries lie below `low`, at least `rank` up
+    // to `high`.
     std::uint32_t low = 0, high = ~std::uint32_t{0};
-    [[maybe_unused]] int turn = 0;  // of two places for counts
+    [[maybe_unused]] int turn = 0;  // alternates between two slots of counts
     in_all = block * mine;
     if constexpr (block == 32) {
-        // A warp knows its least and largest word at once; the very largest words are places
-        // without an entry.
+        // A warp finds its least and largest word at once. The largest possible word marks an empty
+        // place.
         std::uint32_t least = ~std::uint32_t{0}, most = 0;
         int entries = 0;
 #pragma unroll
@@ -99,8 +101,8 @@ __device__ std::uint32_t word_threshold(const Entry (&x)[mine], int rank, int sl
             in_all = in;
         }
     }
-    // `high` may lie in a gap between words, and a gap of the sample is no gap of the row: the
-    // largest word up to it.
+    // `high` may lie in a gap between words. A gap of the sample is no gap of the row, so the
+    // result is the largest word up to `high`.
     std::uint32_t most = 0;
 #pragma unroll
     for (int i = 0; i < mine; ++i)
@@ -117,8 +119,8 @@ __device__ std::uint32_t word_threshold(const Entry (&x)[mine], int rank, int sl
     return most;
 }
 
-// One of the block's distinct entries, with at least `rank` and at most rank + slack of them up to
-// and including it: by the keys, and where one key has too many, by the indices among those.
+// One of the block's distinct entries, such that at least `rank` and at most rank + slack entries
+// are up to it. Searches the keys; if one key has too many entries, also their indices.
 template <int block, int mine>
 __device__ Packed threshold_of(const Packed (&x)[mine], int rank, int slack, std::uint32_t* sums) {
     int in_all = 0;
@@ -135,9 +137,9 @@ __device__ Packed threshold_of(const Packed (&x)[mine], int rank, int slack, std
     return static_cast<Packed>(key) << 32 | index;
 }
 
-// Of `count` entries in shared memory, at most mine * block, leaves the k smallest and perhaps
-// more, up to the power of two that gives a quarter of room (finding the very k-th takes more
-// rounds); returns how many. `room` is a shared counter.
+// Reduces `count` entries in shared memory, at most mine * block, to the k smallest and perhaps
+// more, and returns how many remain. At most sorted_size(k) remain, a power of two with a quarter
+// of room: the exact k-th would take more rounds. `room` is a shared counter.
 template <int block, int mine>
 __device__ __noinline__ int shrink(Packed* entries, int count, int k, std::uint32_t* sums,
                                    int* room) {

@@ -1,5 +1,5 @@
-// The digits of a matrix: a thread has 16 numbers of a column, which are a piece of each plane.
-// Then a matrix of squares for each length.
+// The digits of a matrix: a thread splits 16 numbers of a column, one piece of each plane. Then the
+// spectral norms, each from a matrix of squares.
 #include <algorithm>
 #include <cmath>
 
@@ -17,12 +17,12 @@ namespace {
 using namespace digits;
 
 constexpr int most_blocks = 1024;
-// Of columns of up to 24,576 numbers binary64 rounds A'A by no more than 24,576 * 4,096 * 2^-53 <
-// 2^-26 of its length, which spectral_norm() pays for; the root and what it is multiplied by are
+// Relative error with columns of up to 24,576 numbers. Binary64 rounds A'A by at most 24,576 *
+// 4,096 * 2^-53 < 2^-26 of its norm, which spectral_norm() allows for. The root and its factors are
 // within 2^-50.
 constexpr double slack = 1 + 0x1p-40;
 
-// The largest size as the bits of a double, which are in the order of sizes.
+// The largest magnitude as the bits of a double, which sort like magnitudes.
 __global__ void largest_kernel(const double* matrix, std::int64_t depth, std::int64_t columns,
                                std::int64_t stride, unsigned long long* largest) {
     unsigned long long most_here = 0;
@@ -34,7 +34,7 @@ __global__ void largest_kernel(const double* matrix, std::int64_t depth, std::in
     if (most_here > 0) atomicMax(largest, most_here);
 }
 
-// Columns of a last panel that there are not are zeros.
+// Columns that pad the last panel are zeros.
 __global__ void split_kernel(double* matrix, std::int64_t depth, std::int64_t columns,
                              std::int64_t padded, std::int64_t stride, double unit, int k_tiles,
                              std::int8_t* panels) {
@@ -60,10 +60,10 @@ __global__ void split_kernel(double* matrix, std::int64_t depth, std::int64_t co
             *reinterpret_cast<const uint4*>(out[p]);
 }
 
-// What a length is of: all digits, the second, the third.
+// The digits that a norm is taken of: all, the second, the third.
 enum class Part { all, second, third };
 
-// In units of 2^23, so that powers are binary64.
+// In units of 2^23, so that powers stay within binary64.
 __global__ void part_kernel(const double* matrix, std::int64_t depth, std::int64_t columns,
                             std::int64_t stride, double unit, Part part, double* out) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;

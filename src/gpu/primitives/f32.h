@@ -1,9 +1,9 @@
-// A number of f32. Formulas that are compiled at run time have this text ahead of them.
+// Limits of f32. This text precedes formulas that are compiled at run time.
 #pragma once
 
 namespace kith::gpu {
 
-// The largest one: what is above is infinite.
+// The largest finite number: anything above is infinite.
 inline constexpr float largest_f32 = 0x1.fffffep+127f;
 
 }  // namespace kith::gpu

@@ -63,7 +63,7 @@ void take_values(const Rows& rows, const std::uint32_t* columns, std::int64_t ro
 
 void gather_rows(const Rows& rows, const std::int64_t* index, std::int64_t count, std::int64_t d,
                  void* out, cudaStream_t stream) {
-    // Rows of host memory cross the bus in requests, each of which costs as much.
+    // Rows in host memory cross the bus in requests of equal cost, so a request should be wide.
     constexpr std::int64_t word = sizeof(uint4);
     const auto element = static_cast<std::int64_t>(size_of(rows.type));
     const auto starts = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(rows.data) |

@@ -1,4 +1,4 @@
-// Elements of a matrix taken by an index: selected values of rows, whole rows, ids.
+// Gathers and scatters by index: selected values of rows, whole rows, ids.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,7 +15,8 @@ void take_values(const Rows& rows, const std::uint32_t* columns, std::int64_t ro
 // Dense row-major copies of rows index[0 .. count).
 void gather_rows(const Rows& rows, const std::int64_t* index, std::int64_t count, std::int64_t d,
                  void* out, cudaStream_t stream);
-// Dense rows of so many bytes, a multiple of 4, the other way: row i to row index[i] of `out`.
+// Inverse of gather_rows, for dense rows of `bytes` bytes, a multiple of 4: row i goes to row
+// index[i] of `out`.
 void scatter_dense(const void* rows, const std::int64_t* index, std::int64_t count,
                    std::int64_t bytes, void* out, cudaStream_t stream);
 // out[i] = in[index[i]].

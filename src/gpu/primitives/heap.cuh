@@ -1,5 +1,4 @@
-// A max-heap of packed entries in an array, of which one thread at a time takes hold: the step of
-// heap sort.
+// A max-heap of packed entries in an array, used by one thread at a time: the step of heap sort.
 #pragma once
 
 #include "gpu/primitives/packed.cuh"
@@ -7,7 +6,7 @@
 
 namespace kith::gpu {
 
-// x in place of the root of a heap of `size` nodes.
+// Replaces the root of a heap of `size` nodes by x.
 __device__ __forceinline__ void replace_root(Packed* heap, int size, Packed x, Tally& tally) {
     int node = 0;
     for (int child = 1; child < size; child = 2 * node + 1) {

@@ -1,7 +1,7 @@
 // mbarriers, by shared address, and barriers of a cluster. Names follow the PTX ISA (9.7.13).
 //
-// An mbarrier has phases. Its init says how many arrivals end one; copies that complete on it
-// (async_copy.cuh) are counted besides. Any thread waits for the end of a phase by its parity: 0
+// An mbarrier has phases. Its init sets how many arrivals end one; copies that complete on it
+// (async_copy.cuh) are counted separately. Any thread waits for the end of a phase by its parity: 0
 // for the first, then 1, 0 and so on. A wait for parity 1 at a new mbarrier returns at once.
 #pragma once
 
@@ -18,18 +18,17 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* p) {
 __device__ __forceinline__ void mbarrier_init(std::uint32_t barrier, int arrivals) {
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
-// Arrives, .release.cta: what this thread has seen of its block's memory comes before what a
-// waiting thread does next.
+// Arrives, .release.cta: accesses to the block's memory that this thread has observed come before
+// the next accesses of a waiting thread.
 __device__ __forceinline__ void mbarrier_arrive(std::uint32_t barrier) {
     asm volatile("{\n.reg .b64 state;\nmbarrier.arrive.shared.b64 state, [%0];\n}" ::"r"(barrier)
                  : "memory");
 }
-// Arrives when this thread's cp_async_16 so far are there.
+// Arrives when this thread's earlier cp_async_16 have completed.
 __device__ __forceinline__ void mbarrier_arrive_cp_async(std::uint32_t barrier) {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(barrier) : "memory");
 }
-// Waits until the phase of that parity is over, by asking again and again: compute capability 8.0
-// has nothing else.
+// Waits for the end of the phase of this parity by polling, the only way on compute capability 8.0.
 __device__ __forceinline__ void mbarrier_spin(std::uint32_t barrier, int parity) {
     for (int over = 0; !over;)
         asm volatile(
@@ -42,7 +41,8 @@ __device__ __forceinline__ void mbarrier_spin(std::uint32_t barrier, int parity)
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 
-// Waits likewise, with try_wait of compute capability 9.0, which suspends the thread for a while.
+// Waits for the end of the phase by try_wait (compute capability 9.0), which suspends the thread
+// for a while.
 __device__ __forceinline__ void mbarrier_wait(std::uint32_t barrier, int parity) {
     asm volatile(
         "{\n.reg .pred over;\n"
@@ -54,13 +54,13 @@ __device__ __forceinline__ void mbarrier_wait(std::uint32_t barrier, int parity)
         "r"(parity)
         : "memory");
 }
-// Arrives, and has the phase wait for so many bytes of copies.
+// Arrives, and makes the phase expect `bytes` bytes of copies.
 __device__ __forceinline__ void mbarrier_expect_tx(std::uint32_t barrier, int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                  : "memory");
 }
-// Arrives at the barrier of the same offset in block `rank` of the cluster: a signal, no release at
-// cluster scope, which would wait for all of the block's memory.
+// Arrives at the mbarrier of the same offset in block `rank` of the cluster. It only signals: a
+// release at cluster scope would wait for all of the block's memory.
 __device__ __forceinline__ void mbarrier_arrive_remote(std::uint32_t barrier, int rank) {
     asm volatile(
         "{\n.reg .b32 remote;\n"
@@ -69,7 +69,7 @@ __device__ __forceinline__ void mbarrier_arrive_remote(std::uint32_t barrier, in
         "r"(rank)
         : "memory");
 }
-// Makes this thread's inits visible to the cluster and to copies, behind the next cluster_sync.
+// Makes this thread's inits visible to the cluster and to copies, after the next cluster_sync.
 __device__ __forceinline__ void fence_mbarrier_init() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }

@@ -1,4 +1,4 @@
-// A part of a merge by one thread (merge path, Hanak 2023, 3.4.2).
+// One thread's part of a merge (merge path, Hanak 2023, 3.4.2).
 #pragma once
 
 #include "gpu/primitives/packed.cuh"
@@ -6,7 +6,7 @@
 
 namespace kith::gpu {
 
-// put(j, entry) for the entries j in [first, last) of the merge of two sorted lists. The binary
+// Calls put(j, entry) for the entries j in [first, last) of the merge of two sorted lists. A binary
 // search along the diagonal finds how many of the first `first` entries come from `a`.
 template <class Put>
 __device__ __forceinline__ void merge_part(const Packed* a, int a_count, const Packed* b,

@@ -1,5 +1,5 @@
-// Values as selectors compare them: (value, index) packed into one integer, so that ties break by
-// the smaller index.
+// Entries that selectors compare: (value, index) packed into one integer, so that ties break by the
+// smaller index.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,7 +12,7 @@ namespace kith::gpu {
 
 // Ascending order of Packed is the order of select(): the key of the value, then the index.
 using Packed = std::uint64_t;
-// After every value, NaN included.
+// Sorts after every value, NaN included.
 inline constexpr Packed packed_end = ~Packed{0};
 
 __device__ __forceinline__ Packed pack(float v, std::uint32_t index, bool largest) {

@@ -1,4 +1,5 @@
-// A warp splits a row: a lane takes 16 halves at a time, which are a piece of each plane.
+// Splits rows into digits. A warp owns a row; a lane takes 16 halves at a time, one piece of each
+// plane.
 #include "gpu/primitives/product_digits.h"
 
 #include <limits>
@@ -15,19 +16,21 @@ namespace {
 
 using namespace digits;
 
-// The sum of the squares of at most 24,576 numbers in f32, 768 a lane, then those of the lanes.
+// Relative error of summing the squares of at most 24,576 numbers in f32: 768 per lane, then over
+// lanes.
 constexpr double squares_slack = 1 + 0x1p-14;
 static_assert(most_digit_depth / 32 + 5 <= 1 << 10);
-// A dozen operations in binary64.
+// Relative error of a dozen operations in binary64.
 constexpr double slack = 1 + 0x1p-20;
 
-// Of a row's halves in its unit: the squares of the second and third digits and of what is lost.
+// Sums over a row's halves in its unit: squares of the second digits, the third digits, the
+// residual.
 struct Squares {
     int second = 0, third = 0;
     float lost = 0;
 };
 
-// Four halves in their unit, a byte of each word.
+// The digits of four halves in their unit: one byte of each word per half.
 struct FourDigits {
     unsigned first = 0, second = 0, third = 0;
 
@@ -57,9 +60,9 @@ __device__ __forceinline__ FourDigits four_digits(unsigned lower, unsigned upper
     return four;
 }
 
-// The largest size of a row as the bits of a half, of which 0x7c00 and beyond are not finite.
+// The largest magnitude of a row as the bits of a half; 0x7c00 and above are not finite.
 __device__ unsigned largest_bits(const uint4* from, int eights) {
-    unsigned largest = 0;  // of even places and of odd ones
+    unsigned largest = 0;  // of even and of odd places
     for (int i = threadIdx.x % 32; i < eights; i += 32) {
         const uint4 eight = __ldg(from + i);
         largest = __vmaxu2(largest, eight.x & 0x7fff7fffu);
@@ -70,7 +73,7 @@ __device__ unsigned largest_bits(const uint4* from, int eights) {
     return __reduce_max_sync(0xffffffffu, max(largest & 0xffffu, largest >> 16));
 }
 
-// Rows of a last panel that there are not are zeros.
+// Rows that pad the last panel are zeros.
 __global__ void split_kernel(const __half* rows, std::int64_t count, std::int64_t padded, int depth,
                              int k_tiles, DigitNorms norms, std::int8_t* panels, float* units,
                              float* lost) {

@@ -2,7 +2,8 @@
 //
 // grid     a block for each panel of rows and panel of columns; adjacent blocks share the rows
 // block    128 x 96 of the product, 12 warps; K-tiles go through two or three stages of shared
-// memory warp     32 x 32, three accumulators
+//          memory
+// warp     32 x 32, three accumulators
 #include "gpu/primitives/async_copy.cuh"
 #include "gpu/primitives/digit_panels.cuh"
 #include "gpu/primitives/ldmatrix.cuh"
@@ -15,7 +16,7 @@ namespace {
 
 constexpr int tile = 32, warp_columns = panel_columns / tile,
               threads = panel_rows / tile * warp_columns * 32;
-constexpr int copied = threads * piece;  // bytes, by all threads once
+constexpr int copied = threads * piece;  // bytes that all threads copy at once
 static_assert(tile_bytes<panel_rows> % copied == 0 && tile_bytes<panel_columns> % copied == 0);
 
 // d (16 x 8) += A (16 x 32) B' (8 x 32).
@@ -64,7 +65,7 @@ __global__ void __launch_bounds__(threads, 1) digits_sm80(const __grid_constant_
         cp_async_commit();
     };
 
-    // Where this lane reads: of 16 rows, and of 16 columns, one piece.
+    // The pieces that this lane reads: one of 16 rows, one of 16 columns.
     const int row0 = warp / warp_columns * tile, column0 = warp % warp_columns * tile;
     const std::uint32_t of_rows = row0 * k_tile + swizzled(lane % 16, lane / 16);
     const std::uint32_t of_columns = tile_bytes<panel_rows> + column0 * k_tile +

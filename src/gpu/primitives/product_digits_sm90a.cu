@@ -1,14 +1,14 @@
 // wgmma of 64 x 96 x 32 and bulk copies (compute capability 9.0).
 //
-// grid        as many blocks as multiprocessors; persistent: a block takes every so-manieth pair of
-// a panel of rows and
-//             a panel of columns, adjacent blocks share the rows
+// grid        as many blocks as multiprocessors; persistent: a block takes every gridDim.x-th pair
+//             of a panel of rows and a panel of columns; adjacent blocks share the rows
 // block       128 x 96 of the product: two consumer warpgroups and a producer warpgroup, of which
-// one thread loads warpgroup   64 x 96, three accumulators of 48 numbers a thread
+//             one thread loads
+// warpgroup   64 x 96, three accumulators of 48 numbers a thread
 //
-// K-tiles go through a pipeline of five stages of shared memory, in which the next pair's follow at
-// once. A stage's mbarrier `full` counts its bytes, `empty` the warpgroups whose wgmma have read
-// it: writes and reads are of the async proxy both, so that the arrival of one thread after
+// K-tiles go through a pipeline of five stages of shared memory; those of the next pair follow
+// without a gap. A stage's mbarrier `full` counts its bytes, `empty` the warpgroups that have read
+// it by wgmma. Writes and reads are both of the async proxy, so the arrival of one thread after
 // wgmma.wait_group is enough.
 #include <algorithm>
 
@@ -29,23 +29,22 @@ static_assert(group_rows == 64 && panel_columns == 96 && sums == 48);
 
 #if defined(KITH_SM_90A)
 
-// Registers of a thread of a producer and of a consumer, which give and take: (240 + 240 + 24) / 3
-// = 168.
+// Registers per thread of a producer and of a consumer (setmaxnreg): (240 + 240 + 24) / 3 = 168.
 constexpr int producer_registers = 24, consumer_registers = 240;
 
-// Of a plane: eight vectors are 512 bytes, swizzled by 64; advance by 32 bytes (2) per step of 32
-// digits.
+// Descriptor of a plane: eight vectors are 512 bytes, swizzled by 64. Advance by 32 bytes (2) per
+// step of 32 digits.
 __device__ __forceinline__ std::uint64_t descriptor(std::uint32_t address) {
     return static_cast<std::uint64_t>((address & 0x3ffffu) >> 4) | std::uint64_t{1} << 16 |
            std::uint64_t{32} << 32 | std::uint64_t{2} << 62;
 }
-// What wgmma.wait_group has made valid is not read before it.
+// Keeps reads of the accumulators after wgmma.wait_group, which makes them valid.
 __device__ __forceinline__ void valid(int (&d)[sums]) {
 #pragma unroll
     for (int& x : d) asm volatile("" : "+r"(x)::"memory");
 }
 
-// Stages in turn: of which pass over them this is, its parity.
+// The stages round-robin, with the parity of the current pass over them.
 struct Turn {
     int stage = 0, parity = 0;
     __device__ __forceinline__ void next() {
@@ -84,7 +83,7 @@ __device__ __forceinline__ void consume(const Product& product, int pairs, std::
     Turn turn;
     for (int pair = blockIdx.x; pair < pairs; pair += gridDim.x) {
         int two[sums] = {}, three[sums] = {}, four[sums] = {};
-        std::uint32_t read = 0;  // `empty` of the stage before
+        std::uint32_t read = 0;  // `empty` of the previous stage
         for (int t = 0; t < product.k_tiles; ++t, turn.next()) {
             const std::uint32_t stage = shared + turn.stage * stage_bytes;
             std::uint64_t a[planes], b[planes];
@@ -152,7 +151,7 @@ __global__ void __launch_bounds__(threads, 1)
         consume(product, pairs, shared, full, empty);
     }
 #else
-    __trap();  // it is not launched there
+    __trap();  // never launched on other devices
 #endif
 }
 

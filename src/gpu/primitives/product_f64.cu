@@ -1,4 +1,4 @@
-// mma.sync of 8 x 8 x 4, or of 16 x 8 x 8 from compute capability 9.0 on.
+// Binary64 products by mma.sync of 8 x 8 x 4, or of 16 x 8 x 8 from compute capability 9.0 on.
 #include "gpu/primitives/product_f64.h"
 
 #include <algorithm>
@@ -11,9 +11,10 @@ namespace kith::gpu {
 
 namespace {
 
-// A block owns 128 x 64 of the product, a warp 32 x 32; 16 of the depth are in shared memory while
-// the next are read. The strides of its rows spread a quarter-warp's reads over all banks. Of few
-// blocks each has a part of the depth: as many as fill a device, `least_part` at least.
+// A block owns 128 x 64 of the product, a warp 32 x 32. One stage of 16 of the depth is in shared
+// memory while the next is read. The strides of its rows spread a quarter-warp's reads over all
+// banks. If blocks are few, the depth is split until they fill a device; each part has at least
+// `least_part`.
 constexpr int block_rows = 128, block_columns = 64, stage = 16, threads = 256;
 constexpr int few_blocks = 64, all_blocks = 256, least_part = 4 * stage;
 constexpr int a_stride = stage + 4, b_stage_stride = block_columns + 4;
@@ -26,8 +27,8 @@ __device__ __forceinline__ double value(__half x) {
     return static_cast<double>(__half2float(x));
 }
 
-// 16 x 8 sums, of which a thread has two of the upper and two of the lower 8 rows, and 8 of the
-// depth: rows lane / 4 and that of the next 8, depths lane % 4 and that of the next 4.
+// 16 x 8 sums over 8 of the depth; a thread has two sums of the upper and two of the lower 8 rows.
+// Its operands are of rows lane / 4 and lane / 4 + 8, and depths lane % 4 and lane % 4 + 4.
 __device__ __forceinline__ void multiply(double (&sum)[4], const double (&upper)[2],
                                          const double (&lower)[2], const double (&b)[2]) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -51,7 +52,7 @@ __device__ __forceinline__ void multiply(double (&sum)[4], const double (&upper)
 #endif
 }
 
-// Which element of a stage of `a` a thread reads as its i-th: adjacent threads read adjacent
+// The element of a stage of `a` that a thread reads as its i-th: adjacent threads read adjacent
 // elements.
 template <bool by_row>
 __device__ __forceinline__ void place(int i, int& row, int& k) {
@@ -65,7 +66,7 @@ __device__ __forceinline__ void place(int i, int& row, int& k) {
     }
 }
 
-// Whether rows of `a` are halves that a thread reads eight at a time.
+// True if rows of `a` are halves that a thread can read eight at a time.
 template <class T>
 bool in_eights(const Operand<T>& a) {
     return sizeof(T) == 2 && a.col_stride == 1 && a.row_stride % 8 == 0 && a.depth % 8 == 0 &&
@@ -87,7 +88,7 @@ __global__ void __launch_bounds__(threads, 2)
     double b_next[b_each];
     const int own_row = static_cast<int>(threadIdx.x) / 2,
               own_depth = static_cast<int>(threadIdx.x) % 2 * 8;
-    // Of stages of `b` a thread reads one column, every fourth row.
+    // A thread reads one column of a stage of `b`, every fourth row.
     static_assert(threads % block_columns == 0);
     const int b_row = static_cast<int>(threadIdx.x) / block_columns,
               b_column = static_cast<int>(threadIdx.x) % block_columns;
@@ -184,7 +185,7 @@ __global__ void __launch_bounds__(threads, 2)
             }
 }
 
-// The sums of parts, one after the other.
+// Sums the parts in order.
 __global__ void sum_kernel(const double* parts, unsigned count, std::int64_t rows,
                            std::int64_t columns, double* out, std::int64_t out_stride) {
     const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;

@@ -3,7 +3,7 @@
 
 namespace kith::gpu {
 
-// x[i] for an i that only the run knows: an index of its own would put the array into memory.
+// x[i] for an i known only at run time: direct indexing would move the array to local memory.
 template <int size, class T>
 __device__ __forceinline__ T entry_at(const T (&x)[size], int i) {
     T found = x[0];

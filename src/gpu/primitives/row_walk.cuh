@@ -7,9 +7,9 @@
 namespace kith::gpu {
 
 // The values of a row as packed entries. walk(take) calls take(entries, valid) with four entries of
-// each lane, equally often in every thread of the block; bit j of `valid` says whether entry j
-// exists. Loads are 16 bytes wide wherever the row's alignment allows, two of them in flight; one
-// call's entries are in row order over the block's threads.
+// each lane, equally often in every thread of the block. Bit j of `valid` is set if entry j exists.
+// Loads are 16 bytes wide where the row's alignment allows, two in flight. The entries of one call
+// are in row order over the block's threads.
 template <int threads>
 struct RowWalk {
     const float* values;
@@ -21,7 +21,7 @@ struct RowWalk {
     template <class Take>
     __device__ __forceinline__ void walk(Take take) const {
         constexpr int loads = 2;
-        // Vector v holds the values 4 v - skew and the three behind it; those in [begin, end) lie
+        // Vector v holds the values 4 v - skew to 4 v - skew + 3. Vectors in [begin, end) lie
         // within the row.
         const auto skew = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(values) % 16 /
                                                      sizeof(float));
@@ -55,7 +55,7 @@ struct RowWalk {
         }
     }
 
-    // A vector that reaches over an end of the row.
+    // A vector that crosses an end of the row.
     __device__ float4 edge(std::uint32_t v, std::uint32_t skew, std::uint32_t vectors) const {
         const auto value = [&](std::uint32_t j) {
             const std::uint32_t i = 4 * v + j - skew;  // before the row: wraps to more than n
@@ -65,8 +65,8 @@ struct RowWalk {
     }
 };
 
-// The same for a list of entries. in_place: what `take` keeps may be appended from the list's
-// front, as every step of the block is read before any of it is written.
+// RowWalk for a list of entries. in_place: `take` may append entries from the list's front, because
+// the block reads each step completely before it writes.
 template <int threads, class T, bool in_place = false>
 struct ListWalk {
     const T* list;

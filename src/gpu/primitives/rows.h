@@ -17,8 +17,8 @@ struct Rows {
     KITH_HD double at(std::int64_t row, std::int64_t col) const {
         return exact::load(data, type, row * row_stride + col * col_stride);
     }
-    // Calls use(col, value) for every lanes-th column below `cols`, from `first` on, of a row whose
-    // elements lie side by side. Four elements are loaded before the first is used.
+    // Calls use(col, value) for every lanes-th column below `cols`, from `first` on, of a row with
+    // contiguous elements. Four elements are loaded before the first is used.
     template <int lanes, class Use>
     KITH_HD void each(std::int64_t row, std::int64_t first, std::int64_t cols,
                       const Use& use) const {

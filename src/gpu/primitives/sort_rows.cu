@@ -1,8 +1,7 @@
-// Sorting the selected entries of each row by (key, id): the few smallest of many rows in the
-// registers of a warp, else a bitonic sort in shared memory where a row fits, CUB's segmented radix
-// sort twice (ids, then stably keys) where it does not. select/sort_result.cu does the same with
-// packed entries of 8 bytes, which one comparison and one sort order; keys of 64 bits do not leave
-// room for an id.
+// Sorts the selected entries of each row by (key, id). The few smallest of many rows are sorted in
+// the registers of a warp. Other rows take a bitonic sort in shared memory if they fit, else CUB's
+// segmented radix sort twice (ids, then stably keys). select/sort_result.cu sorts packed entries of
+// 8 bytes, with one comparison and one sort; keys of 64 bits leave no room for an id.
 #include "gpu/primitives/sort_rows.h"
 
 #include "gpu/primitives/bitonic.cuh"
@@ -24,7 +23,7 @@ __device__ bool precedes(std::uint64_t ka, std::uint32_t ia, std::uint64_t kb, s
     return ka != kb ? ka < kb : ia < ib;
 }
 
-// A missing entry, and one whose key is missing, has no final id.
+// A missing entry, or one with a missing key, has final id -1.
 __device__ __forceinline__ void put(const SortedRows& out, std::int64_t cell, std::uint64_t key,
                                     std::uint32_t id) {
     out.keys[cell] = key;
@@ -32,9 +31,8 @@ __device__ __forceinline__ void put(const SortedRows& out, std::int64_t cell, st
     if (out.final_ids) out.final_ids[cell] = key == ~std::uint64_t{0} ? -1 : std::int64_t{id};
 }
 
-// A block owns a row; entries are padded with the largest (key, id) to a power of two. Where a row
-// has many more than k, a threshold for the upper words of its keys leaves little more than k to
-// sort.
+// A block owns a row; entries are padded to a power of two with the largest (key, id). If a row has
+// many more than k, a threshold on the upper words of its keys leaves little more than k to sort.
 template <int mine>
 __global__ void __launch_bounds__(threads)
     bitonic_rows(const std::uint64_t* keys, const std::uint32_t* ids, const std::int32_t* counts,
@@ -100,7 +98,7 @@ __global__ void __launch_bounds__(threads)
     }
 }
 
-// A warp owns a row, of which it keeps the 32 * held smallest entries.
+// A warp owns a row and keeps its 32 * held smallest entries.
 template <int held>
 __global__ void __launch_bounds__(threads)
     nearest_rows(const std::uint64_t* keys, const std::uint32_t* ids, const std::int32_t* counts,

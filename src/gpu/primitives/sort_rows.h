@@ -7,13 +7,13 @@
 
 namespace kith::gpu {
 
-// Entries in device memory: counts[row * count_step] of them from place row * stride on.
+// Entries in device memory: row r has counts[r * count_step] of them, from place r * stride on.
 struct EntryRows {
     const std::uint64_t* keys;
     const std::uint32_t* ids;
     const std::int32_t* counts;
     std::int64_t count_step, rows, stride;
-    std::int64_t most;  // no row has more
+    std::int64_t most;  // upper bound of every row's count
 };
 
 // rows x k, dense.
@@ -21,10 +21,10 @@ struct SortedRows {
     std::uint64_t* keys;
     std::uint32_t* ids;
     std::int64_t k;
-    std::int64_t* final_ids = nullptr;  // where not null, the ids once more, -1 in place of ~0
+    std::int64_t* final_ids = nullptr;  // if not null: the ids again, -1 in place of ~0
 };
 
-// The k smallest entries of each row by (key, id), sorted; a row short of k ends in key ~0, id ~0.
+// The k smallest entries of each row by (key, id), sorted. A row short of k ends in key ~0, id ~0.
 void sort_rows(const EntryRows& entries, const SortedRows& out, cudaStream_t stream);
 
 }  // namespace kith::gpu

@@ -1,4 +1,4 @@
-// Three squarings in binary64, and one block that adds up squares.
+// Three squarings in binary64, and one block that sums squares.
 #include "gpu/primitives/spectral_norm.h"
 
 #include <cmath>
@@ -14,13 +14,13 @@ namespace kith::gpu {
 namespace {
 
 constexpr int sum_threads = 1024, squarings = 3;
-// Of at most 4,096 columns, each length relative to |A|^(2^k): binary64 rounds a square by no more
-// than 4,096^2 2^-53 = 2^-29, and a square doubles what it is given, of which A itself may be
-// 2^-26. So A^8 is within 8 * 2^-26 + 7 * 2^-29. The sum of its squares is within 2^-37, and four
-// roots are within 4 * 2^-53.
+// Relative error with at most 4,096 columns, each norm relative to |A|^(2^k). Binary64 rounds a
+// square by at most 4,096^2 2^-53 = 2^-29, and a square doubles the error of its input; A itself
+// may be off by 2^-26. So A^8 is within 8 * 2^-26 + 7 * 2^-29. The sum of its squares is within
+// 2^-37, and four roots are within 4 * 2^-53.
 constexpr double slack = 1 + 0x1p-20;
 
-// (A + A') / 2 in place of A, whose numbers may have been added up in different orders.
+// (A + A') / 2 in place of A: mirrored elements may have been summed in different orders.
 __global__ void symmetric_kernel(double* a, std::int64_t columns) {
     const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x,
                        i = at / columns, j = at % columns;
@@ -29,7 +29,7 @@ __global__ void symmetric_kernel(double* a, std::int64_t columns) {
     a[at] = a[j * columns + i] = mean;
 }
 
-// One block: the same order at each call.
+// One block, so that the order is the same at each call.
 __global__ void __launch_bounds__(sum_threads)
     squares_kernel(const double* values, std::int64_t count, double* sum) {
     __shared__ double sums[sum_threads];

@@ -1,4 +1,4 @@
-// How long the vectors are that a matrix makes of those of length 1.
+// An upper bound of the spectral norm of a symmetric matrix.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,13 @@
 
 namespace kith::gpu {
 
-// Of a symmetric matrix a spectral norm may be asked of; each entry within 2^-900 and 2^100, or 0.
+// Limit of the columns of a symmetric matrix; each entry is 0 or has a magnitude between 2^-900 and
+// 2^100.
 inline constexpr std::int64_t most_spectral_columns = 4096;
 
-// No less than the spectral norm of a symmetric matrix A of columns x columns, and of one within
-// 2^-26 |A| of it: that of A^8, |A|^8, is at most its Frobenius norm. A is overwritten. Waits for
-// the stream.
+// An upper bound of the spectral norm of a symmetric matrix A of columns x columns, and of any
+// matrix within 2^-26 |A| of it. It uses that |A^8| = |A|^8 is at most the Frobenius norm of A^8. A
+// is overwritten. Waits for the stream.
 double spectral_norm(Buffer<double>& a, std::int64_t columns, cudaStream_t stream);
 
 }  // namespace kith::gpu

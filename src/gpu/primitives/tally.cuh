@@ -1,10 +1,10 @@
-// What a thread counts of its own operations, for the measured form of Sismanis 2012, Table 1.
+// A thread's counts of its own operations, for the measured form of Sismanis 2012, Table 1.
 #pragma once
 
 #include <cuda_runtime.h>
 
-// Counts `amount` in slot `slot` of `counts` in builds with KITH_COUNT_OPERATIONS; nothing
-// elsewhere.
+// Adds `amount` to slot `slot` of `counts` in builds with KITH_COUNT_OPERATIONS; elsewhere does
+// nothing.
 #ifdef KITH_COUNT_OPERATIONS
 #define KITH_COUNT(counts, slot, amount) \
     atomicAdd(&(counts)[slot], static_cast<unsigned long long>(amount))
@@ -33,7 +33,7 @@ struct Tally {
     __device__ void compared_locally(unsigned n = 1) {
         amounts[2] += n;
     }
-    // Once per thread, at its end.
+    // Called once per thread, at its end.
     __device__ void add_to(unsigned long long* counts) const {
         for (int slot = 0; slot < 3; ++slot)
             if (amounts[slot]) KITH_COUNT(counts, slot, amounts[slot]);

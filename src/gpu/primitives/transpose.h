@@ -7,7 +7,8 @@
 
 namespace kith::gpu {
 
-// to (cols x rows, dense) = transposed `from`, whose rows of `cols` values lie `stride` apart.
+// to (cols x rows, dense) = transpose of `from`, with rows of `cols` values that lie `stride`
+// apart.
 template <class T>
 void transpose(const T* from, std::int64_t stride, std::int64_t rows, std::int64_t cols, T* to,
                cudaStream_t stream);

@@ -1,11 +1,11 @@
-// The steps of the truncated bitonic sort, TBiS (Sismanis 2012, 3.1), of a block on entries in
-// shared memory: lists of `length` entries, a power of two, are sorted in alternating directions;
-// the minima of two neighbouring lists are a bitonic list, which is merged; the maxima purged.
+// Block-wide steps of the truncated bitonic sort, TBiS (Sismanis 2012, 3.1), on entries in shared
+// memory. Lists of `length` entries, a power of two, are sorted in alternating directions. The
+// minima of two neighbouring lists form a bitonic list, which is merged; the maxima are dropped.
 //
 // A thread owns up to four pairs of every step; pairs of steps up to 32 stay within a warp. Lists
-// of several rows may lie one after the other, each row's a power of two: neighbours are of one row
-// until it has one list left. A list ascends where the bit `length` of its first place is 0, and
-// descends elsewhere.
+// of several rows may follow each other, a power of two per row: neighbours belong to one row until
+// it has one list left. A list ascends if the bit `length` of its first place is 0, else it
+// descends.
 #pragma once
 
 #include "gpu/primitives/bitonic.cuh"
@@ -29,8 +29,8 @@ __device__ __forceinline__ void merge(Packed* data, int size, int run, Tally& ta
     __syncthreads();
 }
 
-// From `size` entries in any order to the sorted lists of the first `kept` places. Barriers lie
-// before the first use, which is the caller's, and after the last.
+// Reduces `size` unordered entries to the sorted lists of the first `kept` places. The caller puts
+// a barrier before the first use; there is one after the last.
 __device__ __forceinline__ void truncate(Packed* data, int size, int length, int kept,
                                          Tally& tally) {
     for (int run = 2; run <= length; run *= 2) merge(data, size, run, tally);
@@ -57,8 +57,8 @@ __device__ __forceinline__ void truncate(Packed* data, int size, int length, int
     }
 }
 
-// The first sorted lists of `data` become those of `best`; later ones (`history`) leave the smaller
-// half of both.
+// Copies the first sorted lists of `data` to `best`. With `history`, `best` keeps the smaller half
+// of both instead.
 __device__ __forceinline__ void keep_best(Packed* best, const Packed* data, int size, int length,
                                           bool history, Tally& tally) {
     for (int i = threadIdx.x; i < size; i += threads) {

@@ -1,4 +1,4 @@
-// The canonical tree over one warp: lane j holds partial j.
+// The canonical reduction tree over one warp: lane j holds partial j.
 #pragma once
 
 #include "metric/metric.h"
@@ -17,14 +17,14 @@ __device__ __forceinline__ void warp_combine(double (&a)[A]) {
     }
 }
 
-// A sum over the warp in no promised order.
+// A sum over the warp in unspecified order.
 __device__ __forceinline__ double warp_sum(double x) {
 #pragma unroll
     for (int half = 16; half > 0; half /= 2) x += __shfl_xor_sync(0xffffffffu, x, half);
     return x;
 }
-// The group of `lanes` neighbouring lanes that this one is in, as a mask of the warp; and sums over
-// such groups, whose neighbours may have left.
+// The mask of the group of `lanes` adjacent lanes that contains this one; and sums over such
+// groups, while lanes of other groups may have exited.
 template <int lanes>
 __device__ __forceinline__ unsigned group_mask() {
     if constexpr (lanes == 32) return 0xffffffffu;

@@ -1,4 +1,4 @@
-// The nearest of a stream of (key, id), sorted over the registers of a warp.
+// The nearest entries of a stream of (key, id), sorted over the registers of a warp.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace kith::gpu {
 
-// Keys are unsigned numbers in the order of the distances (exact/order.h, or the bits of doubles
-// that are not negative).
+// Keys are unsigned integers in the order of the distances (exact/order.h, or the bits of
+// non-negative doubles).
 struct KeyAndId {
     std::uint64_t key;
     std::uint32_t id;
@@ -24,17 +24,18 @@ __device__ __forceinline__ KeyAndId of_lane(const KeyAndId& x, int lane) {
 __device__ __forceinline__ KeyAndId across(const KeyAndId& x, int mask) {
     return {__shfl_xor_sync(whole_warp, x.key, mask), __shfl_xor_sync(whole_warp, x.id, mask)};
 }
-// Word by word: a choice between two structs would be one of addresses, and keep them out of
-// registers.
+// Selects word by word: a choice between two structs would be one of addresses, and keep them out
+// of registers.
 __device__ __forceinline__ KeyAndId choose(bool which, const KeyAndId& yes, const KeyAndId& no) {
     return {which ? yes.key : no.key, which ? yes.id : no.id};
 }
-// One end of a comparator: the upper end keeps the larger one.
+// One end of a comparator: the upper end keeps the larger entry.
 __device__ __forceinline__ KeyAndId keep(const KeyAndId& mine, const KeyAndId& other, bool upper) {
     return choose((other < mine) != upper, other, mine);
 }
 
-// A warp's 32 * rows smallest, in order: lane l holds those at l + 32 * r. Whole warps call.
+// The 32 * rows smallest entries of a warp, sorted: lane l holds places l + 32 * r. Whole warps
+// call.
 template <int rows>
 class WarpNearest {
 public:
@@ -47,7 +48,7 @@ public:
         return best_[row];
     }
 
-    // The one at place k - 1, to every lane.
+    // The entry at place k - 1, broadcast to every lane.
     __device__ __forceinline__ KeyAndId last(int k) const {
         KeyAndId found = best_[0];
 #pragma unroll
@@ -55,15 +56,14 @@ public:
         return of_lane(found, (k - 1) % 32);
     }
 
-    // One of each lane in `lanes`.
+    // Adds one entry of each lane in `lanes`.
     __device__ __forceinline__ void push(const KeyAndId& own, unsigned lanes) {
         if (__popc(lanes) > most_inserted) return merge(own, lanes >> (threadIdx.x % 32) & 1);
         for (; lanes; lanes &= lanes - 1) insert(of_lane(own, __ffs(lanes) - 1));
     }
 
-    // One of each lane that has `any`: the candidates in order, then the smaller ones of both
-    // lists: of the list's upper end and the candidates in reverse, which leaves a bitonic
-    // sequence.
+    // Adds one entry of each lane with `any`. Sorts these candidates, then keeps the smaller ones
+    // of the list's upper end and the reversed candidates. That leaves a bitonic sequence to merge.
     __device__ __forceinline__ void merge(const KeyAndId& own, bool any) {
         const int lane = threadIdx.x % 32;
         KeyAndId x = choose(any, own, {no_key, 0xffffffffu});
@@ -85,8 +85,8 @@ public:
     }
 
 private:
-    // More than so many are sorted and merged: that takes about as many instructions as inserting
-    // them.
+    // More entries than this are sorted and merged, which takes about as many instructions as
+    // inserting them.
     static constexpr int most_inserted = 10;
 
     __device__ __forceinline__ void insert(const KeyAndId& x) {
@@ -107,7 +107,7 @@ private:
         }
     }
 
-    // The layers between registers of a lane.
+    // The layers between a lane's registers.
     template <int stride>
     __device__ __forceinline__ void merge_rows() {
         if constexpr (stride > 0) {

@@ -1,5 +1,5 @@
-// Thin wrappers of the instructions of sm_90a alone that filters and products use: wgmma and
-// setmaxnreg. Names follow the PTX ISA (9.7.15).
+// Thin wrappers of the sm_90a instructions that filters and products use: wgmma and setmaxnreg.
+// Names follow the PTX ISA (9.7.15).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,8 +14,8 @@
 
 namespace kith::gpu {
 
-// Of a matrix in shared memory: rows of 128 bytes, swizzled by 128 bytes as TMA leaves it; advance
-// by 32 bytes (2) per step of 16 halves.
+// Descriptor of a matrix in shared memory: rows of 128 bytes, swizzled by 128 bytes as TMA leaves
+// it. Advance by 32 bytes (2) per step of 16 halves.
 __device__ __forceinline__ std::uint64_t wgmma_descriptor(std::uint32_t address) {
     return static_cast<std::uint64_t>((address & 0x3ffffu) >> 4) | std::uint64_t{1} << 16 |
            std::uint64_t{64} << 32 | std::uint64_t{1} << 62;
@@ -31,8 +31,8 @@ __device__ __forceinline__ void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
 }
 
-// A warpgroup's 64 accumulators d[]: their names in an instruction, and the operands, of constraint
-// `how`.
+// The 64 accumulators d[] of each thread of a warpgroup: their operand names in an instruction, and
+// the operand list with constraint `how`.
 #define KITH_ACCUMULATORS                                                              \
     "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "          \
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
@@ -53,7 +53,7 @@ __device__ __forceinline__ void wgmma_subtract(float (&d)[64], std::uint64_t a, 
                  : "l"(a), "l"(b));
 }
 
-// d = -A B', of numbers in bf16: what d held does not count.
+// d = -A B' in bf16; the previous d is ignored.
 __device__ __forceinline__ void wgmma_start(float (&d)[64], std::uint64_t a, std::uint64_t b) {
     asm volatile(
         "{\n.reg .pred accumulate;\nsetp.ne.b32 accumulate, 0, 0;\n"
@@ -63,16 +63,16 @@ __device__ __forceinline__ void wgmma_start(float (&d)[64], std::uint64_t a, std
         : "l"(a), "l"(b));
 }
 
-// Of a matrix in shared memory, in core matrices of eight rows x 16 bytes: `next_words` bytes from
-// one to that of the next 16 bytes of its rows, 128 to that of the next rows.
+// Descriptor of a matrix in core matrices of eight rows x 16 bytes: `next_words` bytes to the core
+// matrix of the next 16 bytes of its rows, 128 bytes to that of the next rows.
 __device__ __forceinline__ std::uint64_t core_matrices(std::uint32_t address,
                                                        std::uint32_t next_words) {
     return static_cast<std::uint64_t>((address & 0x3ffffu) >> 4) |
            static_cast<std::uint64_t>(next_words >> 4) << 16 | std::uint64_t{128 >> 4} << 32;
 }
 
-// d (64 x 128 over a warpgroup) += how many bits rows of A (64 x 256) and of B (128 x 256) have in
-// common.
+// d (64 x 128 over a warpgroup) += the number of bits that rows of A (64 x 256) and B (128 x 256)
+// have in common.
 __device__ __forceinline__ void wgmma_count(int (&d)[64], std::uint64_t a, std::uint64_t b) {
     asm volatile("wgmma.mma_async.sync.aligned.m64n128k256.s32.b1.b1.and.popc " KITH_ACCUMULATORS
                  "%64, %65, 1;"
@@ -80,8 +80,7 @@ __device__ __forceinline__ void wgmma_count(int (&d)[64], std::uint64_t a, std::
                  : "l"(a), "l"(b));
 }
 
-// d = A B' of whole numbers of 8 bits (64 x 32 and 128 x 32): what d held does not count. And d +=
-// A B'.
+// int8 matrices of 64 x 32 and 128 x 32: d = A B', where the previous d is ignored; and d += A B'.
 __device__ __forceinline__ void wgmma_start_bytes(int (&d)[64], std::uint64_t a, std::uint64_t b) {
     asm volatile(
         "{\n.reg .pred accumulate;\nsetp.ne.b32 accumulate, 0, 0;\n"
@@ -96,7 +95,7 @@ __device__ __forceinline__ void wgmma_add_bytes(int (&d)[64], std::uint64_t a, s
                  : KITH_D64("+r")
                  : "l"(a), "l"(b));
 }
-// d (64 x 96) += A B' of the same (64 x 32 and 96 x 32).
+// d (64 x 96) += A B' of int8 matrices (64 x 32 and 96 x 32).
 __device__ __forceinline__ void wgmma_add_bytes(int (&d)[48], std::uint64_t a, std::uint64_t b) {
     asm volatile(
         "wgmma.mma_async.sync.aligned.m64n96k32.s32.s8.s8 "

@@ -1,8 +1,11 @@
-// Kernels of cluster_keys.h. A block owns up to eight queries of one cluster, a warp every fourth
-// of its points, a lane one of the 32 partial sums of each pair: the queries' coordinates stay in
-// its registers. Keys of the first points give each query a bound, beyond which the keys of the
-// others are dropped. On an NVIDIA H100, 2026-11-26, 8,192 queries of 1,000 clusters of 1,049 x 128
-// take 0.75 ms at the clocks of ncu (docs/performance.md).
+// Kernels of cluster_keys.h (docs/performance.md).
+//
+// block   up to eight queries of one cluster
+// warp    every fourth of the cluster's points
+// lane    one of the 32 partial sums of each pair; the queries' coordinates stay in its registers
+//
+// The keys of the first points give each query a bound; keys of the other points beyond it are
+// dropped.
 #include "gpu/refine/cluster_keys.h"
 
 #include <algorithm>
@@ -27,9 +30,9 @@ namespace {
 using Metric = metric::SqEuclidean;
 
 constexpr int together = 8, threads = 128, warps = threads / 32;
-// Points whose keys give the bound, and the most neighbours for which they do.
+// The number of points that give the bound, and the largest k for which they do.
 constexpr int first_points = 256, most_bounded = 128;
-constexpr int most_steps = 6;  // coordinates of a lane
+constexpr int most_steps = 6;  // coordinates per lane
 
 // Queries grouped[first ... first + count), all of one cluster.
 struct Item {
@@ -38,7 +41,7 @@ struct Item {
 
 constexpr int item_block = 1024;
 
-// One block. Queries of a cluster are divided evenly among as few items as hold them.
+// One block. Divides the queries of a cluster evenly among as few items as hold them.
 __global__ void __launch_bounds__(item_block)
     items_kernel(const std::uint32_t* begin, int clusters, Item* items, std::uint32_t* item_count,
                  std::uint32_t* cursor) {
@@ -67,8 +70,7 @@ __global__ void group_kernel(const std::uint32_t* own, std::int64_t q, std::uint
     if (i < q) grouped[atomicAdd(&cursor[own[i]], 1u)] = static_cast<std::uint32_t>(i);
 }
 
-// Rows that a warp has asked for, at most: with what else a block has in shared memory within 48
-// KiB.
+// The most rows that a warp has in flight: within 48 KiB with the block's other shared arrays.
 template <int steps>
 inline constexpr int ring_rows = steps > 4 ? 8 : 12;
 
@@ -82,8 +84,8 @@ struct Shared {
     bool nan[together];
 };
 
-// Rows of a warp's points, P at a time and in turn, a lane's coordinates lane, lane + 32, ...;
-// zeros past d. Those of adjacent f32 come to shared memory by asynchronous copies that are ahead
+// Streams the rows of a warp's points in order, P at a time. A lane gets the coordinates lane, lane
+// + 32, ...; zeros past d. Contiguous f32 rows come to shared memory by asynchronous copies ahead
 // of their use, others to registers.
 template <int steps, bool plain, int P>
 struct RowStream {
@@ -112,7 +114,7 @@ struct RowStream {
         cp_async_commit();
         asked = asked + 1 == stages ? 0 : asked + 1;
     }
-    // A lane reads what it has copied itself.
+    // A lane reads only what it has copied itself, so no barrier is needed.
     __device__ void take(Raw (&x)[P][steps]) {
         cp_async_wait<ahead - 1>();
 #pragma unroll
@@ -150,8 +152,8 @@ struct RowStream<steps, false, P> {
     __device__ void finish() {}
 };
 
-// A bound of the k-th smallest of `count` keys, k <= count: no smaller, and all ones only if that
-// one is. A warp calls.
+// An upper bound of the k-th smallest of `count` keys, k <= count. It is all ones only if that
+// key's upper word is. Called by a warp.
 __device__ __forceinline__ std::uint64_t bound_of(const std::uint64_t* keys, int count, int k) {
     constexpr int share = first_points / 32;
     std::uint32_t high[share];
@@ -171,7 +173,7 @@ __device__ __forceinline__ std::uint64_t bound_of(const std::uint64_t* keys, int
     return static_cast<std::uint64_t>(kth) << 32 | 0xffffffffu;
 }
 
-// Appends to a query's list what is within its bound.
+// Appends a key within the query's bound to the query's list.
 template <class S>
 __device__ __forceinline__ void keep(const ClusterKeysTask& task, S& s, int j, std::uint64_t bound,
                                      std::uint64_t key, std::uint32_t row) {
@@ -183,8 +185,8 @@ __device__ __forceinline__ void keep(const ClusterKeysTask& task, S& s, int j, s
     task.ids[at] = row;
 }
 
-// a[i] of `pairs` sums joined with that of the lane whose number differs in the bit 2 pairs, which
-// keeps a[i + pairs].
+// Halves 2 * pairs sums: a lane exchanges with the lane that differs in the bit 2 * pairs. The
+// lower lane keeps the joined a[i], the upper one a[i + pairs].
 template <int pairs>
 __device__ __forceinline__ void combine_half(double (&a)[16]) {
     const bool upper = threadIdx.x & 2 * pairs;
@@ -197,8 +199,8 @@ __device__ __forceinline__ void combine_half(double (&a)[16]) {
     }
 }
 
-// Reduces the partial sums of sixteen pairs by xor 16, 8, 4, 2, 1, as combine_four does those of
-// four: lanes 2 j and 2 j + 1 end with the sum of pair j.
+// Reduces the partial sums of sixteen pairs by xor 16, 8, 4, 2, 1, in the order of combine_four:
+// lanes 2 j and 2 j + 1 end with the sum of pair j.
 __device__ __forceinline__ double combine_sixteen(double (&a)[16]) {
     combine_half<8>(a);
     combine_half<4>(a);
@@ -209,8 +211,8 @@ __device__ __forceinline__ double combine_sixteen(double (&a)[16]) {
     return a[0];
 }
 
-// Keys of Q queries, of which the item has the first `queries`, and `count` points from rows[0] on:
-// put(point, key, row) by one lane for each pair, always that of one query: own_query().
+// Keys of Q queries (the item has the first `queries`) and `count` points from rows[0] on. One lane
+// per pair calls put(point, key, row); a lane's query is always own_query().
 template <int Q>
 __device__ __forceinline__ int own_query() {
     return static_cast<int>(threadIdx.x % 32) / 2 % Q;
@@ -230,8 +232,8 @@ __device__ __forceinline__ void compare(const ClusterKeysTask& task, Shared<step
     const auto d = static_cast<int>(task.d);
     const int mine = (count - warp + warps - 1) / warps;
     if (mine <= 0) return;
-    // A lane has the rows of this warp's points lane, lane + 32, ...: those of 32 points, and of
-    // the next 32.
+    // Each lane has one row index for each 32 of this warp's points: the current 32, and the next
+    // 32.
     const auto rows_of = [&](int first) {
         std::uint32_t row = rows[warp + min(first + lane, mine - 1) * warps];
         if (task.points.nan[row]) row |= is_nan;
@@ -261,7 +263,7 @@ __device__ __forceinline__ void compare(const ClusterKeysTask& task, Shared<step
         typename RowStream<steps, plain, P>::Raw x[P][steps];
         stream.take(x);
         request(t + stream.ahead * P, first);
-        // Past d both sides are 0, which leaves a sum as it is.
+        // Past d both sides are 0, which leaves the sums unchanged.
         double a[16] = {};
 #pragma unroll
         for (int i = 0; i < steps; ++i)

@@ -1,6 +1,8 @@
-// Canonical distances of candidates. A block owns a query (or a slice of its candidates), a warp
-// four candidates at a time, a lane one of the 32 partial sums of each: the four rows are read
-// together, and their trees reduced together.
+// Canonical distances of candidates.
+//
+// block   one query, or a slice of its candidates
+// warp    four candidates at a time: their rows are read together, and their trees reduced together
+// lane    one of the 32 partial sums of each candidate
 #pragma once
 
 #include "gpu/metric/kernels.h"
@@ -8,14 +10,14 @@
 
 namespace kith::gpu {
 
-// Reduces the partial accumulators of four candidates by xor 16, 8, 4, 2, 1. At the first two steps
-// a lane sends the half that it does not keep; combine() commutes, so each pair's accumulators are
+// Reduces the partial accumulators of four candidates by xor 16, 8, 4, 2, 1. In the first two steps
+// a lane sends the half that it does not keep. combine() commutes, so each pair's accumulators are
 // the canonical ones. Lane 8 j ends with those of candidate j, in `out`.
 template <class M>
 __device__ __forceinline__ void combine_four(const double (&a)[4][M::accumulators],
                                              double (&out)[M::accumulators]) {
     constexpr int A = M::accumulators;
-    // out = own joined with what the other lane sends.
+    // Joins `own` with what the other lane sends.
     const auto join = [](double(&own)[A], const double(&sent)[A], int half) {
         double other[A];
 #pragma unroll
@@ -42,7 +44,7 @@ __device__ __forceinline__ void combine_four(const double (&a)[4][M::accumulator
     for (int half = 4; half > 0; half /= 2) join(out, out, half);
 }
 
-// `plain`: rows of adjacent f32 on both sides.
+// `plain`: contiguous f32 rows on both sides.
 template <class M, bool plain>
 __global__ void __launch_bounds__(256) refine_batches(RefineTask task, metric::Params params) {
     using O = ScalarOps<double>;

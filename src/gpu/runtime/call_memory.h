@@ -1,5 +1,5 @@
-// Small blocks of device memory that a call uses again, and leaves to the next one. Asking the pool
-// for one and giving it back takes 3.6 us (an H100's host), and a search of one query has ten.
+// Small blocks of device memory that a call reuses, and leaves to the next call. A request to the
+// pool takes microseconds, and a search of one query makes ten.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -17,13 +17,14 @@
 
 namespace kith::gpu {
 
-// Tools that watch accesses see more of blocks that are as long as they were asked to be and used
-// once. Not while a call is under way.
+// If false, blocks are as long as requested and used once, so that tools which watch accesses see
+// more. Must not change during a call.
 inline std::atomic<bool> keeps_blocks = true;
 
-// What a call on a device frees on its stream and thread it takes again without the pool; what is
-// left at its end, when all of its work is over, the next call does, on any stream. At last the
-// pool is trimmed. Declared before all buffers of the call.
+// The device memory of one call on a device. A block freed on the call's stream and thread is
+// reused within the call without the pool. Blocks that are left at its end, when all of its work is
+// over, go to the next call, on any stream. Finally the pool is trimmed. Declare it before all
+// buffers of the call.
 class CallMemory {
 public:
     CallMemory(int device, cudaStream_t stream);
@@ -31,15 +32,17 @@ public:
     CallMemory(const CallMemory&) = delete;
     CallMemory& operator=(const CallMemory&) = delete;
 
-    // The end of the call's work, of which nothing may be enqueued afterwards. Throws what it met.
+    // Waits for the call's work; nothing may be enqueued afterwards. Throws the errors of that
+    // work.
     void wait(const char* what) { work_.wait(what); }
 
-    // Of the thread's call, where it is on that device and stream: a block of so many bytes, or
-    // null; whether it has kept one.
+    // These act on the thread's current call if it is on this device and stream, else they do
+    // nothing. take() returns a block of `bytes` bytes or null; keep() returns true if it keeps the
+    // block.
     static void* take(int device, std::size_t bytes, cudaStream_t stream);
     static bool keep(void* data, int device, std::size_t bytes, cudaStream_t stream) noexcept;
-    // What waits for the next call on a device; gives that, and what the thread's calls have kept,
-    // back to the pool.
+    // idle_bytes(): bytes that wait for the next call on a device. give_back() returns those, and
+    // what the thread's calls have kept, to the pool.
     static std::int64_t idle_bytes(int device);
     static void give_back(int device, cudaStream_t stream) noexcept;
 
@@ -48,13 +51,13 @@ private:
         void* data;
         std::size_t bytes;
     };
-    // The longest idle first.
+    // In order of idle time, the longest first.
     struct Blocks {
         std::vector<Block> all;
         std::size_t bytes = 0;
         void* take(std::size_t of_bytes);
-        void add(const Block& block);  // of which there is room for one more
-        Block first();                 // no longer among them
+        void add(const Block& block);  // there must be reserved room for one more
+        Block first();                 // removes it
         bool too_many() const;
         void give_back(cudaStream_t stream) noexcept;
     };
@@ -64,7 +67,7 @@ private:
     static constinit thread_local CallMemory* current;
     static CallMemory* of(int device, cudaStream_t stream);
 
-    TrimAtEnd trim_;  // the last to go
+    TrimAtEnd trim_;  // destroyed last
     Blocks freed_;
     CallMemory* outer_ = nullptr;
     InFlight work_;

@@ -12,7 +12,8 @@
 
 namespace kith::gpu {
 
-// Tests let a call fail that succeeded: the one that is checked when so many have been.
+// Fault injection by tests: after `checks_left` more checks, one successful call is reported as
+// failed.
 struct InjectedFault {
     static constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
     static inline std::atomic<std::int64_t> checks_left = none;
@@ -25,12 +26,12 @@ struct InjectedFault {
 inline void check(cudaError_t status, const char* what) {
     if (InjectedFault::now()) status = cudaErrorMemoryAllocation;
     if (status == cudaSuccess) return;
-    cudaGetLastError();  // an error that is not sticky must not reach the next call
+    cudaGetLastError();  // a non-sticky error must not reach the next call
     throw Error(status == cudaErrorMemoryAllocation ? ErrorCode::out_of_memory : ErrorCode::device,
                 std::string("device: ") + what + ": " + cudaGetErrorString(status));
 }
 
-// After a kernel launch.
+// Call it after a kernel launch.
 inline void check_launch(const char* kernel) {
     check(cudaGetLastError(), kernel);
 }

@@ -1,4 +1,4 @@
-// One library per text and device.
+// One library per text, device and `fuse`.
 #include "gpu/runtime/compiled_kernel.h"
 
 #include <map>

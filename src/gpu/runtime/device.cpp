@@ -1,4 +1,4 @@
-// Devices: what there is, where memory lies, copies.
+// Devices: presence, attributes, location of memory, copies.
 #include "gpu/runtime/device.h"
 
 #include <dlfcn.h>
@@ -23,7 +23,7 @@ namespace kith::gpu {
 namespace {
 
 // Set in a child of a process that had found its devices, or was looking for them. The driver's
-// state is of no use there, and mutexes may be held by threads that the child does not have.
+// state is useless there, and mutexes may be held by threads that the child does not have.
 constinit std::atomic<bool> forked = false;
 enum class DeviceSearch { not_begun, running, found_none, found_some };
 constinit std::atomic<DeviceSearch> search_for_devices = DeviceSearch::not_begun;
@@ -43,8 +43,8 @@ struct Presence {
 };
 
 std::unique_ptr<const Presence> look_for_devices() {
-    // Before the driver is asked, whose locks a child may find held. Registered twice it does no
-    // harm.
+    // This precedes the call of the driver: a child may find the driver's locks held. Registering
+    // twice is harmless.
     if (!marks_children) {
         if (pthread_atfork(nullptr, nullptr, mark_child) != 0) throw std::bad_alloc();
         marks_children = true;
@@ -75,11 +75,11 @@ const Presence& presence() {
     return known_presence.get(look_for_devices);
 }
 
-// Held while the dynamic linker is asked, and through every fork(): a child that finds the linker's
-// lists half changed by a thread of its parent cannot ask it any more.
+// Held while the dynamic linker is queried, and through every fork(). Otherwise a child could find
+// the linker's lists half changed by a thread of its parent, and could not query it.
 constinit std::mutex linker_mutex;
 constinit std::atomic<bool> linker_held_at_fork = false;
-// Whether the thread that forks has it: what holds it at a fork may be registered twice.
+// True if the forking thread holds it: the handlers may be registered twice.
 constinit thread_local bool holds_linker = false;
 
 void hold_linker() {
@@ -101,9 +101,9 @@ std::unique_lock<std::mutex> lock_linker() {
     return std::unique_lock(linker_mutex);
 }
 
-// How many shared objects were loaded since the process began: while that stays, what was not among
-// them is not now. dlopen() would look for it in all folders each time, which takes as long as a
-// small search.
+// The number of shared objects loaded since the process began. While it is unchanged, a library
+// that was absent is still absent. dlopen() would search all folders each time, which takes as long
+// as a small search.
 unsigned long long loads_so_far() {
     unsigned long long loads = 0;
     const auto first = [](dl_phdr_info* info, std::size_t, void* out) {
@@ -114,12 +114,12 @@ unsigned long long loads_so_far() {
     return loads;
 }
 
-// Whether has_context() has ever said so.
+// True once has_context() has returned true.
 constinit std::atomic<bool> context_seen = false;
-// What loads_so_far() said when the driver was not loaded; under the linker's mutex.
+// Result of loads_so_far() when the driver was not loaded; guarded by linker_mutex.
 constinit unsigned long long driver_absent_after = 0;
 
-// Whether somebody in this process has made a CUDA context: without one no memory is a device's.
+// True if anyone in this process has made a CUDA context: without one, no memory is a device's.
 // Starts nothing, and opens no device.
 bool has_context() {
     if (context_seen) return true;
@@ -230,7 +230,7 @@ DeviceInfo device_info(int device) {
 
 namespace {
 
-// As location(), of a process that uses CUDA.
+// location() for a process that uses CUDA.
 int device_of(const void* data) {
     cudaPointerAttributes a{};
     if (cudaPointerGetAttributes(&a, data) != cudaSuccess) {
@@ -238,7 +238,7 @@ int device_of(const void* data) {
         return host_memory;
     }
     return a.type == cudaMemoryTypeDevice ? a.device
-                                          : host_memory;  // managed memory counts as the host's
+                                          : host_memory;  // managed memory counts as host memory
 }
 
 }  // namespace
@@ -253,8 +253,8 @@ std::shared_ptr<void> call_stream(int device) {
 }
 
 void copy(void* to, const void* from, std::size_t bytes) {
-    // Who copies between memories has named a device: whether has_context() sees its context does
-    // not matter.
+    // A caller that copies between memories has named a device, so has_context() need not see its
+    // context.
     const bool absent = forked || device_count() == 0;
     const int source = absent ? host_memory : device_of(from);
     const int device = absent || source != host_memory ? source : device_of(to);
@@ -265,7 +265,7 @@ void copy(void* to, const void* from, std::size_t bytes) {
     const DeviceScope scope(device);
     check(cudaDeviceSynchronize(), "work before a copy");
     check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
-    // Memory that is not pinned may still be on its way to the device.
+    // A copy from pageable memory may still be under way.
     check(cudaStreamSynchronize(nullptr), "cudaMemcpy");
 }
 

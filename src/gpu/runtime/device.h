@@ -1,4 +1,4 @@
-// The current device of a scope, the attributes of a device, and what a forked process may not do.
+// The current device of a scope, attributes of devices, and limits of forked processes.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,40 +9,39 @@
 
 namespace kith::gpu {
 
-// Devices beyond are not looked at.
+// Devices beyond this number are ignored.
 inline constexpr int max_devices = 64;
 
-// Throws device in a process that was forked from one that had found its devices, or was looking
-// for them: CUDA cannot be used there.
+// Throws a device error in a process that was forked from one that had found its devices, or was
+// looking for them: CUDA cannot be used there.
 void refuse_after_fork();
-// Whether this is such a process.
+// True in such a process.
 bool used_before_fork();
-// All memory of a device.
+// Total memory of a device, in bytes.
 std::int64_t device_bytes(int device);
 
-// The device that is current for this thread.
+// The current device of this thread.
 int current_device();
 
-// What launches depend on. Asking for it takes milliseconds and it never changes: asked for once
-// per device.
+// Attributes that launches depend on. A query takes milliseconds and they never change, so each
+// device is queried once.
 struct DeviceAttributes {
     int multiprocessors = 0;
     int capability = 0;    // 90 for 9.0
-    int shared_bytes = 0;  // shared memory that a block can have, with the consent of its kernel
+    int shared_bytes = 0;  // opt-in limit of a block's shared memory
     int cache_bytes = 0;   // L2
 };
-// Throws device.
+// Throws a device error.
 const DeviceAttributes& device_attributes(int device);
-// Of the current device.
+// Attributes of the current device.
 const DeviceAttributes& device_attributes();
 
-// Makes a device current for a scope: where the backend is entered.
+// Makes a device current for a scope, at each entry to the backend.
 class DeviceScope {
 public:
     explicit DeviceScope(int device) {
         refuse_after_fork();
-        cudaGetLastError();  // what an earlier call of the program's own left is not an error of
-                             // ours
+        cudaGetLastError();  // errors of earlier calls by the program are not ours
         check(cudaGetDevice(&previous_), "cudaGetDevice");
         if (device != previous_) check(cudaSetDevice(device), "cudaSetDevice");
     }

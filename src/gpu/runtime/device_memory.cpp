@@ -40,8 +40,8 @@ cudaMemPool_t pool(int device) {
 
 constinit std::atomic<std::uint64_t> allocations = 0;
 
-// Of small blocks a multiple of an eighth of the next smaller power of two, so that calls which
-// differ a little find each other's.
+// Rounds small blocks up to a multiple of an eighth of the next smaller power of two, so that calls
+// of similar sizes share blocks.
 std::size_t block_bytes(std::size_t bytes) {
     if (bytes > tuning::largest_kept_block || !keeps_blocks.load(std::memory_order_relaxed))
         return bytes;
@@ -59,12 +59,12 @@ DeviceBlock allocate(std::size_t asked, cudaStream_t stream) {
     allocations.fetch_add(1, std::memory_order_relaxed);
     const int device = current_device();
     DeviceBlock out{.bytes = asked, .device = device};
-    check(cudaSuccess, "cudaMallocAsync");  // where a test may let it fail
+    check(cudaSuccess, "cudaMallocAsync");  // a test may let it fail here
     const std::size_t bytes = block_bytes(asked);
     if (bytes <= tuning::largest_kept_block) out.data = CallMemory::take(device, bytes, stream);
     if (out.data) return out;
     if (cudaMallocFromPoolAsync(&out.data, bytes, pool(device), stream) != cudaSuccess) {
-        // Blocks of other sizes may be idle: give them back and try once more.
+        // Blocks of other sizes may be idle: return them to the pool and retry.
         cudaGetLastError();
         CallMemory::give_back(device, stream);
         check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
@@ -100,7 +100,7 @@ void trim_pool(int device, cudaStream_t stream) noexcept {
         check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
         check(cudaMemPoolTrimTo(pool(device), static_cast<std::size_t>(bytes.used + kept)),
               "cudaMemPoolTrimTo");
-    } catch (const Error&) {  // the memory stays where it was
+    } catch (const Error&) {  // the memory stays in the pool
     }
 }
 

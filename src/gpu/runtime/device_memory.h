@@ -11,24 +11,25 @@
 
 namespace kith::gpu {
 
-// Bytes on the current device, ordered on `stream`; freed blocks stay with the thread's call
-// (call_memory.h), where there is one, or in the pool, for whatever asks next, until it is trimmed.
+// Bytes on the current device, in the order of `stream`. A freed block stays with the thread's call
+// (call_memory.h) if there is one, else in the pool, until that is trimmed.
 struct DeviceBlock {
     void* data = nullptr;
-    std::size_t bytes = 0;  // as asked for
+    std::size_t bytes = 0;  // as requested
     int device = 0;
 };
 DeviceBlock allocate(std::size_t bytes, cudaStream_t stream);
 void release(const DeviceBlock& block, cudaStream_t stream) noexcept;
-// What release() does with what no call keeps (call_memory.h).
+// Frees a block that no call keeps (call_memory.h).
 void return_to_pool(void* data, cudaStream_t stream) noexcept;
-// How often the process has allocated.
+// The number of allocations by this process.
 std::uint64_t allocations_so_far();
-// Gives back what the pool of a device holds beyond what is in use and tuning::kept_bytes, so that
-// other libraries can have it. Only memory that was freed before `stream` came to where it is;
-// waits for that.
+// Returns to the driver what a device's pool holds beyond the memory in use and tuning::kept_bytes,
+// so that other libraries can have it. Only memory freed before the current end of `stream` counts;
+// waits for that point.
 void trim_pool(int device, cudaStream_t stream) noexcept;
-// Does so at the end of a scope, or with its owner: declared before whatever frees memory.
+// Calls trim_pool() at the end of a scope, or with its owner, if anything was allocated. Declare it
+// before whatever frees memory.
 struct TrimAtEnd {
     int device;
     cudaStream_t stream;
@@ -37,12 +38,12 @@ struct TrimAtEnd {
         : device(on), stream(after), before(allocations_so_far()) {}
     ~TrimAtEnd() {
         if (allocations_so_far() != before)
-            trim_pool(device, stream);  // asking the pool is not free
+            trim_pool(device, stream);  // a query of the pool is not free
     }
     TrimAtEnd(const TrimAtEnd&) = delete;
     TrimAtEnd& operator=(const TrimAtEnd&) = delete;
 };
-// Bytes that the pool of a device holds, and those of them that are in use.
+// Bytes that the pool of a device holds, and the part of them in use.
 struct PoolBytes {
     std::int64_t held = 0, used = 0;
 };

@@ -1,4 +1,4 @@
-// Events, streams and pinned memory of CUDA, freed with their owner.
+// CUDA events, streams and pinned memory, freed with their owner.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -20,7 +20,7 @@ using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, FreeHandle>;
 using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, FreeHandle>;
 using PinnedBytes = std::unique_ptr<char[], FreeHandle>;
 
-// Of the current device: for order only, or one that also takes the time.
+// An event of the current device, without timing unless `flags` permits it.
 inline Event make_event(unsigned flags = cudaEventDisableTiming) {
     cudaEvent_t event = nullptr;
     const cudaError_t status = cudaEventCreateWithFlags(&event, flags);
@@ -29,7 +29,7 @@ inline Event make_event(unsigned flags = cudaEventDisableTiming) {
     return made;
 }
 
-// Of the current device; the default stream does not wait for it.
+// A non-blocking stream of the current device: the default stream does not wait for it.
 inline Stream make_stream() {
     cudaStream_t stream = nullptr;
     const cudaError_t status = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);

@@ -1,5 +1,4 @@
-// Work that a stream has been given and that touches memory which may go away: the caller's, or the
-// host's.
+// Work enqueued on a stream that touches memory which may go away: the caller's, or host memory.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,10 +9,10 @@
 
 namespace kith::gpu {
 
-// Whoever enqueues a read or a write of such memory holds one of these, declared after the memory:
-// when it goes, by whatever way, the work is over. What device memory of ours is touched needs
-// none, as that is freed in stream order; within a call that has a CallMemory, whose blocks go to
-// other streams, that waits.
+// Whoever enqueues a read or a write of such memory holds an InFlight, declared after the memory:
+// on destruction, by any path, the work is over. Device memory of our own needs none, as it is
+// freed in stream order. Within a call with a CallMemory, blocks go to other streams, and the
+// CallMemory waits.
 class InFlight {
 public:
     InFlight() = default;
@@ -28,12 +27,12 @@ public:
         return *this;
     }
 
-    // The end of all that was enqueued; nothing may be enqueued under this object afterwards.
-    // Throws what the work met.
+    // Waits for all enqueued work; nothing may be enqueued under this object afterwards. Throws the
+    // errors of that work.
     void wait(const char* what) {
         if (std::exchange(open_, false)) check(cudaStreamSynchronize(stream_), what);
     }
-    // The same without a word: a stream that cannot be waited for has lost its device, and nothing
+    // Waits without throwing: a stream that cannot be waited for has lost its device, and nothing
     // runs there.
     void settle() noexcept {
         if (std::exchange(open_, false) && cudaStreamSynchronize(stream_) != cudaSuccess)

@@ -1,5 +1,4 @@
-// A library of the CUDA toolkit by dlopen, looked for when something first wants it: only its
-// header is needed to build.
+// A library of the CUDA toolkit, opened by dlopen at its first use: a build needs only its header.
 #pragma once
 
 #include <string>
@@ -10,15 +9,16 @@ namespace kith::gpu {
 // Never unloaded.
 class Library {
 public:
-    // `stem`: of lib<stem>.so.13, .12 or without a version; as the system finds libraries, then
-    // where the CUDA toolkit of the build, or any, usually lies. `name`: as people know it.
+    // Looks for lib<stem>.so.13, .12 or without a version: on the system's search path, then in the
+    // usual folders of the CUDA toolkit of the build, or of any. `name`: its common name, for
+    // messages.
     Library(std::string name, const std::string& stem);
 
     template <class Function>
     void load(Function*& function, const char* symbol) {
         function = reinterpret_cast<Function*>(find(symbol));
     }
-    // "" where the library and all symbols so far were found, else what is missing.
+    // "" if the library and all symbols so far were found, else what is missing.
     const std::string& absence() const { return absence_; }
 
 private:

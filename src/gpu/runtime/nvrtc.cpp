@@ -12,7 +12,7 @@ namespace kith::gpu {
 
 namespace {
 
-// The functions in use, or why there are none.
+// The loaded functions, or the reason for their absence.
 struct Nvrtc {
     decltype(&nvrtcVersion) version = nullptr;
     decltype(&nvrtcGetErrorString) error_string = nullptr;
@@ -81,7 +81,7 @@ std::vector<char> compile_cuda(const std::string& text, int capability, bool fus
                         "; a formula on a GPU needs it, expected device 'cpu' without it");
     const Program program(text);
     const std::string architecture = "--gpu-architecture=sm_" + std::to_string(capability);
-    // Headers' texts have functions of the host, too.
+    // The texts of headers contain host functions too.
     const char* options[] = {
         architecture.c_str(), "--std=c++17",      fuse ? "--fmad=true" : "--fmad=false",
         "--prec-div=true",    "--prec-sqrt=true", "--device-as-default-execution-space"};

@@ -12,13 +12,13 @@
 namespace kith::gpu {
 
 // A block from a pool that lives as long as the process: pinning takes longer than a small search.
-// Every device can write to it, by the address that the host has.
+// Every device can write to it, at the host's address.
 class PinnedBlock {
 public:
     static constexpr std::int64_t bytes = std::int64_t{64} << 10;
 
-    PinnedBlock() = default;  // none
-    // What the stream is given may write to it until wait(), or until it goes.
+    PinnedBlock() = default;  // no block
+    // Work on the stream may write to the block until wait(), or until destruction.
     explicit PinnedBlock(cudaStream_t stream);
     ~PinnedBlock();
     PinnedBlock(PinnedBlock&& other) noexcept
@@ -29,7 +29,7 @@ public:
         return *this;
     }
     void* data() const { return data_; }
-    // The block, after all that the stream has been given.
+    // The block, after all work enqueued on the stream.
     const void* wait(const char* what) {
         writing_.wait(what);
         return data_;
@@ -37,7 +37,7 @@ public:
 
 private:
     void* data_ = nullptr;
-    InFlight writing_;  // another search is given the block only when it is over
+    InFlight writing_;  // the block returns to the pool only after this work
 };
 
 }  // namespace kith::gpu

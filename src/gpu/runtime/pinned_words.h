@@ -1,4 +1,4 @@
-// Counters on their way to the host.
+// Copies of counters to the host.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,9 +9,9 @@
 
 namespace kith::gpu {
 
-// A few words of pinned host memory, to which a kernel's counters are copied: by a kernel, as a
-// copy makes the kernels before and after it wait for another engine, some 5 us each. They come
-// from a pool that lives as long as the process: pinning takes longer than a small search.
+// A few words of pinned host memory that receive a kernel's counters. A kernel copies them: around
+// a memcpy, kernels wait for another engine, some microseconds each. They come from a pool that
+// lives as long as the process: pinning takes longer than a small search.
 class PinnedWords {
 public:
     static constexpr int words = 192;
@@ -24,9 +24,9 @@ public:
         std::swap(copy_, other.copy_);
         return *this;
     }
-    // Enqueues the copy of the first `count` words; once.
+    // Enqueues the copy of the first `count` words. Call it once.
     void fetch(const unsigned long long* from, int count, cudaStream_t stream);
-    // The words, after all that the stream was given before fetch().
+    // The words, after the copy and all earlier work on the stream.
     const unsigned long long* wait(const char* what) {
         copy_.wait(what);
         return data_;
@@ -34,7 +34,7 @@ public:
 
 private:
     unsigned long long* data_;
-    InFlight copy_;  // another search is given the words only when it is over
+    InFlight copy_;  // the words return to the pool only after this work
 };
 
 }  // namespace kith::gpu

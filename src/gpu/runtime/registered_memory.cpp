@@ -1,4 +1,4 @@
-// The ranges of registered_memory.h, each with its owners.
+// The registered ranges of registered_memory.h, each with its owners.
 #include "gpu/runtime/registered_memory.h"
 
 #include <cuda.h>
@@ -23,11 +23,11 @@ namespace {
 struct Range {
     std::uintptr_t end;
     std::int64_t owners;
-    int device;  // that was current when it was registered
+    int device;  // the current one when it was registered
 };
 struct Registry {
     std::mutex mutex;
-    std::map<std::uintptr_t, Range> ranges;  // by their starts
+    std::map<std::uintptr_t, Range> ranges;  // by start
 };
 constinit machine::Lasting<Registry> registry;
 
@@ -35,7 +35,7 @@ void* pointer(std::uintptr_t address) {
     return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
 }
 
-// Whether devices read it at the address that the host has.
+// True if devices read it at the host's address.
 bool is_at_the_same_address(std::uintptr_t data) {
     void* seen = nullptr;
     if (cudaHostGetDevicePointer(&seen, pointer(data), 0) == cudaSuccess)
@@ -44,7 +44,7 @@ bool is_at_the_same_address(std::uintptr_t data) {
     return false;
 }
 
-// Whether [data, end) lies in one range that somebody else has registered, or allocated pinned.
+// True if [data, end) lies in one range that someone else has registered, or allocated as pinned.
 bool is_pinned(std::uintptr_t data, std::uintptr_t end) {
     cudaPointerAttributes a{};
     if (cudaPointerGetAttributes(&a, pointer(data)) != cudaSuccess) {
@@ -69,8 +69,8 @@ bool is_pinned(std::uintptr_t data, std::uintptr_t end) {
            start <= data && end <= start + bytes;
 }
 
-// Whether a file is mapped in [data, end), as far as the system tells: pinning such pages may fail
-// or, seen on an NVIDIA H100's host with a private mapping that is only read, not return.
+// True if a file is mapped in [data, end), as far as the system tells. Pinning such pages may fail,
+// or even not return: that was seen with a private mapping that is only read.
 bool is_of_a_file(std::uintptr_t data, std::uintptr_t end) {
     std::ifstream maps("/proc/self/maps");
     for (std::string line; std::getline(maps, line);) {
@@ -84,7 +84,7 @@ bool is_of_a_file(std::uintptr_t data, std::uintptr_t end) {
             std::dec >> inode;
         if (!fields || inode == 0 || first >= end || last <= data) continue;
         fields >> path;
-        // Memory that processes share, and huge pages, have a name alone.
+        // Memory shared by processes, and huge pages, have a name only.
         const auto begins = [&](const char* with) { return path.rfind(with, 0) == 0; };
         if (!begins("/dev/shm/") && !begins("/memfd:") && !begins("/dev/zero") &&
             !begins("/SYSV") && !begins("/anon_hugepage"))
@@ -93,8 +93,8 @@ bool is_of_a_file(std::uintptr_t data, std::uintptr_t end) {
     return false;
 }
 
-// As memory that is only read, where the device knows such: pages that this process may not write
-// are pinned, too, and those of a file are not copied.
+// Pins as read-only memory if the device supports it: then pages that this process may not write
+// are pinned too, and pages of a file are not copied.
 cudaError_t pin(std::uintptr_t data, std::size_t bytes) {
     constexpr unsigned everywhere = cudaHostRegisterPortable | cudaHostRegisterMapped;
     int knows_reading = 0;
@@ -110,8 +110,8 @@ cudaError_t pin(std::uintptr_t data, std::size_t bytes) {
     return cudaHostRegister(pointer(data), bytes, everywhere);
 }
 
-// Whatever else fails: memory that stays registered is freed by its owner, and what comes to lie
-// there is not what the device reads.
+// Runs even after other failures: if memory stayed registered, its owner would free it, and the
+// device would not see what is allocated there next.
 void unpin(std::uintptr_t data, int device) noexcept {
     int before = device;
     if (cudaGetDevice(&before) == cudaSuccess && before != device) cudaSetDevice(device);
@@ -142,7 +142,7 @@ RegisteredMemory::RegisteredMemory(const void* data, std::int64_t bytes) {
     };
     if (is_of_a_file(start, end)) refuse("a file is mapped there");
     const auto place = all.ranges.emplace(start, Range{end, 1, current_device()});
-    // Another range that begins here is shorter, and overlaps this one.
+    // Another range with this start is shorter, and overlaps this one.
     cudaError_t status = cudaErrorHostMemoryAlreadyRegistered;
     try {
         if (place.second) status = pin(start, static_cast<std::size_t>(bytes));

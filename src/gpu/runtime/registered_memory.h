@@ -1,4 +1,4 @@
-// Host memory that kernels read where it lies, over the bus.
+// Host memory that kernels read in place, over the bus (host-resident points).
 #pragma once
 
 #include <cstddef>
@@ -7,13 +7,14 @@
 
 namespace kith::gpu {
 
-// Pageable memory that is registered with every device, for reading, until its last owner goes;
-// memory that already is, by other owners or by the caller (who must keep it so), is taken as it
-// is. Devices have it at the host's address.
+// Pageable memory, registered with every device for reading until its last owner goes. Memory that
+// other owners or the caller have registered is used as it is; the caller must keep it registered.
+// Devices use the host's address.
 class RegisteredMemory {
 public:
     RegisteredMemory() = default;  // none
-    // Throws device where it cannot be registered, as pages of a mapped file: then nothing is.
+    // Throws a device error if it cannot be registered, such as pages of a mapped file; then
+    // nothing is.
     RegisteredMemory(const void* data, std::int64_t bytes);
     ~RegisteredMemory();
     RegisteredMemory(RegisteredMemory&& other) noexcept : start_(std::exchange(other.start_, 0)) {}
@@ -22,11 +23,11 @@ public:
         return *this;
     }
 
-    // Ranges that this process has registered.
+    // The number of ranges that this process has registered.
     static std::size_t count();
 
 private:
-    std::uintptr_t start_ = 0;  // of the range that holds it; 0: none of ours
+    std::uintptr_t start_ = 0;  // start of the range that holds it; 0: none of ours
 };
 
 }  // namespace kith::gpu

@@ -1,4 +1,4 @@
-// Shared memory beyond what every kernel may have.
+// Shared memory beyond the default limit of a kernel.
 #pragma once
 
 #include <atomic>
@@ -11,12 +11,12 @@
 
 namespace kith::gpu {
 
-// Tests let kernels that can do without it have less than the device gives.
+// Tests limit the kernels that can do with less shared memory than the device has.
 inline std::atomic<std::int64_t> most_shared_bytes = std::numeric_limits<std::int64_t>::max();
 
-// Lets launches of a kernel have all the dynamic shared memory that a block of the current device
-// can. The limit belongs to the kernel and not to a launch: it is always the same, as other threads
-// may be launching it with another size. Returns how many bytes that are.
+// Permits launches of a kernel with all the dynamic shared memory that a block of the current
+// device can have; returns that number of bytes. The limit belongs to the kernel, not to a launch.
+// It is always the same, as other threads may be launching the kernel with another size.
 template <class Kernel>
 std::size_t allow_shared_memory(Kernel* kernel) {
     cudaFuncAttributes attributes{};

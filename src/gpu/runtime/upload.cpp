@@ -28,7 +28,7 @@ namespace {
 // A thread fills one of its blocks while the other is copied.
 constexpr int blocks_each = 2;
 
-// Pinned blocks of `tuning::upload_block` bytes, some for each thread, of the device that was
+// Pinned blocks of `tuning::upload_block` bytes, blocks_each per thread, of the device that was
 // current at construction.
 class Ring {
 public:
@@ -57,8 +57,8 @@ private:
     std::vector<Block> blocks_;
 };
 
-// Pinned memory takes milliseconds to get: a device's ring is made at its first large upload and
-// kept.
+// Allocating pinned memory takes milliseconds: a device's ring is made at its first large upload
+// and kept.
 struct SharedRing {
     std::timed_mutex mutex;  // held by the upload that uses it
     std::unique_ptr<Ring> ring;
@@ -70,7 +70,8 @@ SharedRing& shared_ring(int device) {
     return rings.at(static_cast<std::size_t>(device)).get();
 }
 
-// From the calling thread, between two pieces.
+// Throws if the watch ends the copy. A `progress` is polled on the calling thread only, between two
+// pieces.
 void look(const CopyWatch& watch) {
     if (watch.progress) {
         watch.progress->poll(watch.stage);
@@ -80,8 +81,8 @@ void look(const CopyWatch& watch) {
         throw Error(ErrorCode::cancelled, "copy to the device: cancelled");
 }
 
-// One upload: each thread takes the next piece, fills a block of its own that is free and enqueues
-// its copy, so no thread ever waits for another.
+// One upload: each thread takes the next piece, fills a free block of its own and enqueues its
+// copy, so no thread ever waits for another.
 class StagedUpload {
 public:
     StagedUpload(const Ring& ring, int device, char* to, const Runs& from, cudaStream_t stream,
@@ -93,15 +94,15 @@ public:
           stream_(stream),
           watch_(watch),
           total_(from.count * from.bytes) {
-        // Small uploads in smaller pieces, so that copies start early and all threads have some.
+        // Small uploads use smaller pieces, so that copies start early and all threads get some.
         constexpr std::int64_t least = tuning::upload_block / 8;
         piece_ = std::clamp(total_ / (2 * blocks_each * ring.threads()) / least * least, least,
                             tuning::upload_block);
     }
 
     void run() {
-        // The stream "per thread" is another one in each thread: only the caller's is ordered with
-        // the caller's work.
+        // The per-thread stream differs in each thread: only the caller's is ordered with the
+        // caller's work.
         const std::int64_t most = std::min(ring_.threads(), watch_.threads);
         const auto threads =
             stream_ == cudaStreamPerThread
@@ -113,12 +114,12 @@ public:
             try {
                 for (int thread = 1; thread < threads; ++thread)
                     helpers.emplace_back([this, thread] { work(thread); });
-            } catch (const std::system_error&) {  // those that there are do all of it
+            } catch (const std::system_error&) {  // the threads that exist do all of it
             }
             work(0);
         }
         if (!failure_) return;
-        const InFlight copies(stream_);  // the next upload must not fill what is still being copied
+        const InFlight copies(stream_);  // the next upload must not overwrite a block in flight
         std::rethrow_exception(failure_);
     }
 
@@ -171,7 +172,7 @@ const char* last_byte(const Runs& r) {
     return r.data + (r.count - 1) * r.stride + r.bytes - 1;
 }
 
-// In pieces that are waited for where somebody watches, else at once.
+// Copies in pieces, and waits for each, if someone watches; else at once.
 void copy_directly(char* to, const Runs& from, cudaStream_t stream, const CopyWatch& watch) {
     const std::int64_t lines = std::max<std::int64_t>(1, tuning::watched_copy / from.bytes);
     const auto done = [&] {
@@ -202,7 +203,7 @@ void copy_directly(char* to, const Runs& from, cudaStream_t stream, const CopyWa
         }
         return;
     }
-    // Beyond, a two-dimensional copy is refused.
+    // A two-dimensional copy with a larger pitch is refused.
     constexpr std::int64_t longest_pitch = 0x7fffffff;
     if (from.count > 1 && from.stride <= longest_pitch) {
         const auto bytes = static_cast<std::size_t>(from.bytes),
@@ -238,7 +239,7 @@ void copy_to_device(void* to, const Runs& from, cudaStream_t stream, const CopyW
     if (total == 0) return;
     auto* const target = static_cast<char*>(to);
     const Runs runs = from.bytes == from.stride ? Runs{from.data, 1, total, total} : from;
-    // A copy by the device must not begin in registered memory and end in other: the host copies
+    // A device copy must not begin in registered memory and end in other memory: the host copies
     // both.
     const bool pageable = is_pageable(from.data), mixed = is_pageable(last_byte(from)) != pageable;
     if (!mixed && (total < tuning::upload_staged || !pageable))

@@ -13,7 +13,7 @@
 
 namespace kith::gpu {
 
-// Neither the kernel nor its clusters can be changed afterwards.
+// The kernel and its cluster dimensions are fixed when a graph is made.
 struct WaitedLaunch::Graph {
     int device;
     const void* kernel;

@@ -1,5 +1,5 @@
-// Which selector serves a selection on a GPU: a table of rows, the first one that fits decides.
-// Plain host code.
+// Chooses the selector of a selection on a GPU: the first row of a table that fits decides. Plain
+// host code.
 #pragma once
 
 #include <algorithm>
@@ -10,27 +10,27 @@
 
 namespace kith::gpu {
 
-// What the choice depends on.
+// The facts that the choice depends on.
 struct SelectCase {
     std::int64_t n = 0, rows = 0, k = 0;
     bool f64 = false;
-    bool improving =
-        false;  // within a row later values are better: every value passes a running threshold
+    // Within a row later values are better: every value passes a running threshold.
+    bool improving = false;
     bool sorted = true;
     bool clusters = true;  // compute capability 9.0
     bool enqueue = false;  // the host may not wait
 };
 
-// A fact of a case that a row of the table asks for.
+// The condition of a table's row on a fact.
 enum class Ask : std::uint8_t { either, no, yes };
 
-// A row of the table: what it does not state fits everything.
+// A row of the table: a field that it does not set fits everything.
 struct SelectChoice {
     const char* selector;
     std::int64_t min_n = 0, max_n = INT64_MAX;
     std::int64_t min_rows = 0, max_rows = INT64_MAX;
     std::int64_t min_k = 0, max_k = INT64_MAX;
-    double over_share = 0;  // of k in n: more than this
+    double over_share = 0;  // k must exceed this share of n
     Ask f64 = Ask::either, improving = Ask::either, sorted = Ask::either;
     const char* reason;
 
@@ -51,11 +51,11 @@ constexpr bool serves(const Selector& s, const SelectCase& c) {
            (!c.f64 || s.types == SelectTypes::any);
 }
 
-// Measured with `kith-bench select --regret` on an H100, 2026-11-21: 377 cases of n 64..2^24,
-// q 1..65,536, k 1..n, where a row does not say another. The last row fits everything.
+// Measured with `kith-bench select --regret` on an H100, 2026-11-21: 377 cases of n 64..2^24, q
+// 1..65,536, k 1..n, unless a row says otherwise. The last row fits everything.
 inline constexpr SelectChoice select_choices[] = {
     {.selector = "threshold", .f64 = Ask::yes, .reason = "the only one of binary64"},
-    // Few rows that a cluster's registers hold. Measured on an H200, 2026-11-22, by --regret and
+    // Few rows that fit a cluster's registers. Measured on an H200, 2026-11-22, by --regret and
     // --small.
     {.selector = "cluster-select",
      .min_n = 2049,
@@ -168,7 +168,7 @@ inline constexpr SelectChoice select_choices[] = {
      .min_k = 6000,
      .max_k = 16384,
      .reason = "long rows, k in reach"},
-    // A sample that one block ranks says too little of longer rows.
+    // For longer rows, a sample that one block can rank is too small.
     {.selector = "bits-partitions",
      .min_n = (1 << 28) + 1,
      .max_k = 2048,
@@ -180,7 +180,7 @@ inline constexpr SelectChoice select_choices[] = {
     {.selector = "radix-select", .reason = "large k of long rows"},
 };
 
-// The row of the table that decides: the first that fits and whose selector serves the case.
+// The row of the table that decides: the first that fits and has a selector that serves the case.
 constexpr const SelectChoice& choose_selector(const SelectCase& c) {
     const SelectChoice* last = nullptr;
     for (const SelectChoice& choice : select_choices) {
@@ -190,7 +190,8 @@ constexpr const SelectChoice& choose_selector(const SelectCase& c) {
     return *last;
 }
 
-// Without the address of a selector: sanitizers do not let addresses be compared in constants.
+// Takes a name, not an address of a selector: sanitizers do not let addresses be compared in
+// constants.
 constexpr bool is_candidate(std::string_view name) {
     return std::ranges::any_of(selectors, [name](const Selector& s) {
         return name == s.name && s.candidate && !s.papers;

@@ -1,5 +1,5 @@
-// kith::select on a device: rows in tiles, brought to the layout that the selector wants, then one
-// job per tile.
+// kith::select on a device: rows in tiles, converted to the layout that the selector needs, then
+// one job per tile.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -25,7 +25,7 @@ namespace kith::gpu {
 namespace {
 
 struct Entry {
-    SelectFunction function;  // null: the papers' component has it
+    SelectFunction function;  // null: in the papers' component
     int variant;
 };
 
@@ -53,7 +53,7 @@ Entry entry_of(std::string_view name) {
 std::vector<std::uint64_t> operations;
 #endif
 
-// Values in the layout that a selector wants: the caller's, or a transposed copy.
+// Values in the layout that a selector needs: the caller's, or a transposed copy.
 struct LayoutCopy {
     const void* data;
     std::int64_t stride;
@@ -80,7 +80,7 @@ LayoutCopy in_layout(const Rows& in, std::int64_t n, SelectLayout layout, cudaSt
     return copied;
 }
 
-// Gives a job, whose shape and result are set, its values: the caller's, or such a copy as the
+// Runs a job with its shape and result set. Its values are the caller's, or a copy that the
 // selector takes.
 void run_job(const Entry& entry, const Selector& selector, const Rows& in,
              const std::int64_t* lengths, SelectJob& job) {
@@ -88,8 +88,8 @@ void run_job(const Entry& entry, const Selector& selector, const Rows& in,
     const bool widen = narrow && selector.types != SelectTypes::narrow,
                pad = lengths && !selector.lengths;
     if (!pad) job.lengths = lengths;
-    // A copy that a selector takes whatever it wants: the layout is a selector's that takes narrow
-    // values, by_row.
+    // Narrow values come here only with contiguous rows: that is the layout (by_row) of every
+    // selector that takes them.
     if (!widen && !pad && !(narrow && in.col_stride != 1)) {
         const LayoutCopy copied = in_layout(in, job.n, selector.layout, job.stream);
         job.values = copied.data;
@@ -112,7 +112,7 @@ void run_job(const Entry& entry, const Selector& selector, const Rows& in,
     finish_rows(in, lengths, job.n, job.rows, job.k, job.largest, job.ids, out, job.stream);
 }
 
-// Pairs of events that no timer has, of each device.
+// Pairs of events that no timer uses, for each device.
 struct IdleEvents {
     std::mutex mutex;
     std::array<std::vector<std::pair<Event, Event>>, max_devices> free;
@@ -134,7 +134,7 @@ public:
     DeviceTimer(const DeviceTimer&) = delete;
     DeviceTimer& operator=(const DeviceTimer&) = delete;
     void stop() { check(cudaEventRecord(events_.second.get(), stream_), "cudaEventRecord"); }
-    // After the stream has been synchronised.
+    // Valid once the stream has been synchronised.
     double seconds() const {
         float milliseconds = 0;
         check(cudaEventElapsedTime(&milliseconds, events_.first.get(), events_.second.get()),
@@ -162,11 +162,11 @@ private:
     Events events_;
 };
 
-// Up to so many values that lie on the device, two events are a tenth of what their caller waits
-// for.
+// Selections of up to this many values on the device are not timed: two events are a tenth of the
+// caller's wait.
 constexpr std::int64_t most_untimed = 1 << 24;
 constinit std::atomic<bool> small_ones_timed = false;
-// Whether enqueued work has left memory in the pool, which the next call that may wait gives back.
+// True if enqueued work has left memory in the pool, which the next call that may wait gives back.
 constinit std::atomic<bool> left_in_pool = false;
 
 }  // namespace
@@ -177,7 +177,7 @@ void time_small_selections(bool yes) {
 
 void run_selector(std::string_view name, const Rows& values, SelectJob job) {
 #ifdef KITH_COUNT_OPERATIONS
-    const Buffer<unsigned long long> counts(operation_slots, job.stream);  // nobody reads them
+    const Buffer<unsigned long long> counts(operation_slots, job.stream);  // never read
     job.counts = counts.get();
 #endif
     const Entry entry = entry_of(name);
@@ -214,7 +214,7 @@ void select(const SelectRequest& request) {
     Buffer<std::int64_t> lengths(selection.lengths && !lengths_on_device ? tile : 0, stream);
     for (std::int64_t first = 0; first < m.rows; first += tile) {
         const std::int64_t rows = std::min(tile, m.rows - first), cells = rows * k;
-        WaitedLaunch waited;  // declared before what waits
+        WaitedLaunch waited;  // declared first: destroyed after `work` has waited
         InFlight work = enqueue ? InFlight() : InFlight(stream);
         const DeviceRows loaded = upload(m, first, rows, false, stream);
         const std::int64_t* row_lengths = selection.lengths ? selection.lengths + first : nullptr;

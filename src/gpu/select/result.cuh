@@ -1,4 +1,4 @@
-// Where a selector's kernels write the selected entries.
+// The output of a selector's kernels.
 #pragma once
 
 #include "gpu/primitives/packed.cuh"
@@ -10,15 +10,15 @@ namespace kith::gpu {
 // The part of a job that kernels need to write results.
 struct SelectOut {
     const float* values;
-    std::int64_t row_step,
-        column_step;  // element (row, column) is values[row * row_step + column * column_step]
+    // Element (row, column) is values[row * row_step + column * column_step].
+    std::int64_t row_step, column_step;
     std::int64_t k;
     std::int64_t* ids;
     float* out;
     bool largest;
 
-    // Entry j of a row's result. The value is taken from the key; zeros and NaN, which share a key,
-    // from the matrix.
+    // Writes entry j of a row's result. The value is decoded from the key; zeros and NaN, which
+    // share a key, are read from the matrix.
     __device__ __forceinline__ void put(std::int64_t row, std::int64_t j, Packed p) const {
         const std::uint32_t index = index_of(p);
         ids[row * k + j] = index;

@@ -1,10 +1,10 @@
-// The contract of a selector: one job, rows of values on the device in, the k smallest of each row
-// out.
+// The contract of a selector. Input: one job, rows of values on the device. Output: the k smallest
+// of each row.
 //
-// A family of selectors is one file with one function void function(const SelectJob&, int variant)
-// and a line per variant in selectors.def. It launches on job.stream, allocates through Buffer
-// within the bytes that its line states, and checks every launch. It may trust the job: k is within
-// its range, the layout is the one its line asks for.
+// A family of selectors is one file with one function, void function(const SelectJob&, int
+// variant), and a line per variant in selectors.def. It launches on job.stream, allocates through
+// Buffer within the bytes that its line states, and checks every launch. It may rely on the job: k
+// is within its range, the layout is the one of its line.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -26,16 +26,17 @@ struct SelectJob {
     std::int64_t stride = 0;  // elements; by_row: from row to row, by_column: from column to column
     bool largest = false;
     bool sorted = true;  // false: any order within a row
-    // Per row, on the device, or null: the first so many of the n values (within 0..n) are there;
-    // the rest of a row's result is missing. For selectors whose line says so.
+    // Per row, on the device, or null: only the first lengths[row] of the n values exist (clamped
+    // to 0..n); the rest of a row's result is missing. For selectors with `lengths` in their line
+    // only.
     const std::int64_t* lengths = nullptr;
     // The result on the device, rows x k, dense.
     std::int64_t* ids = nullptr;
     void* out = nullptr;  // values in `type`; may be null
-    unsigned long long* counts =
-        nullptr;  // operation_slots of them; instrumented builds only, else null
+    // operation_slots counters; null except in instrumented builds.
+    unsigned long long* counts = nullptr;
     cudaStream_t stream = nullptr;
-    // Not null: the caller waits for the job at once, so that a selector of one launch may make it
+    // If not null, the caller waits for the job at once: a selector of one launch may make it
     // through this.
     WaitedLaunch* waited = nullptr;
 
@@ -43,8 +44,8 @@ struct SelectJob {
 };
 
 struct Rows;
-// The job by the selector of that name, from f32 values in device memory, in any layout: all else
-// of `job` is set. Throws invalid_argument where there is none.
+// Runs the job by the selector of this name, on f32 values in device memory, in any layout; all
+// other fields of `job` are set. Throws invalid_argument if there is no such selector.
 void run_selector(std::string_view name, const Rows& values, SelectJob job);
 
 using SelectFunction = void (*)(const SelectJob& job, int variant);

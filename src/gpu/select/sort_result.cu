@@ -1,6 +1,5 @@
-// Row-wise sorting of packed entries: one block and a bitonic network in shared memory where a row
-// fits, CUB's segmented radix sort where it does not. (Entries of 12 bytes:
-// primitives/sort_rows.cu.)
+// Row-wise sorting of packed entries: one block and a bitonic network in shared memory if a row
+// fits, else CUB's segmented radix sort. (Entries of 12 bytes: primitives/sort_rows.cu.)
 #include "gpu/select/sort_result.cuh"
 
 #include "gpu/primitives/block_sort.cuh"

@@ -1,14 +1,13 @@
-// All points within a bound. A warp owns a query: boxes of a node, or points of a leaf, are a lane
-// each. Boxes beyond the bound are left out; when counting, those that are within as a whole are
-// not opened (docs/exactness.md, section 9).
+// Range search in a tree: all points within a bound. A warp owns a query; each lane owns a box of a
+// node, or a point of a leaf. Boxes beyond the bound are pruned. When counting, boxes entirely
+// within it are not opened (docs/exactness.md, section 9).
 #pragma once
 
 #include "gpu/tree/traverse.cuh"
 
 namespace kith::gpu {
 
-// The distance key of the point of a box that is farthest from a finite query, a lane per box of a
-// node.
+// The distance key from a finite query to the farthest corner of a box; a lane per box of a node.
 template <class M, int sums>
 __device__ __forceinline__ std::uint64_t farthest_key(const TreeView& tree, std::int64_t node,
                                                       const TreeQuery<sums>& q) {
@@ -23,18 +22,18 @@ __device__ __forceinline__ std::uint64_t farthest_key(const TreeView& tree, std:
 template <class M, int sums, bool listing>
 class BallTraversal {
 public:
-    // Points go to `to` and what follows, as far as `end`.
+    // Results go to the places from `to` on, below `end`.
     __device__ __forceinline__ BallTraversal(const BallTask& task, const TreeQuery<sums>& q,
                                              std::uint32_t self, double outer, std::int64_t to,
                                              std::int64_t end)
         : task_(task), tree_(task.tree), q_(q), self_(self), outer_(outer), to_(to), end_(end) {
-        // Farthest points are known of finite queries.
+        // The farthest corner is known for finite queries only.
 #pragma unroll
         for (int j = 0; j < sums; ++j)
             if (j < tree_.d) finite_ = finite_ && isfinite(q(j, j));
     }
 
-    // False where it came to most_steps.
+    // Returns false if it reached most_steps.
     __device__ __forceinline__ bool run() {
         const int lane = threadIdx.x % 32;
         int level = tree_.levels - 1;
@@ -60,12 +59,12 @@ public:
         }
     }
 
-    // To every lane.
+    // The number of points within the bound, to every lane.
     __device__ __forceinline__ std::int64_t total() const {
         std::int64_t sum = whole_;
         for (int half = 16; half > 0; half /= 2) sum += __shfl_xor_sync(whole_warp, sum, half);
-        // Boxes are counted of finite queries alone, whose own key is 0: within, in one of the
-        // boxes or met.
+        // Boxes are counted whole for finite queries only. Such a query's own point has key 0, so
+        // it is within the bound: in a counted box, or met in a leaf.
         return sum + found_ - (any_whole_ && self_ != no_point && !met_ ? 1 : 0);
     }
     __device__ std::uint32_t looked_at() const {
@@ -124,8 +123,8 @@ private:
     double outer_;
     std::int64_t to_, end_;
     bool finite_ = true, any_whole_ = false, met_ = false;
-    unsigned waiting_ = 0;  // of the level that is this lane's number, boxes that are to be opened
-    std::int64_t whole_ = 0;  // this lane's: points of boxes that are within as a whole
+    unsigned waiting_ = 0;    // lane l: boxes of level l that are still to be opened
+    std::int64_t whole_ = 0;  // this lane's: points of boxes that are entirely within
     std::int64_t found_ = 0;  // points of leaves
     std::uint32_t looked_at_ = 0, steps_ = 0;
 };

@@ -1,4 +1,4 @@
-// Trees of metrics whose distance key is the largest difference.
+// Trees of metrics with the largest difference as distance key.
 #include "gpu/tree/ball.cuh"
 #include "gpu/tree/traverse.cuh"
 #include "metric/chebyshev.h"

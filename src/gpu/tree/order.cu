@@ -1,6 +1,6 @@
-// Each coordinate is ranked once, by a sort. Ranges are then split at their medians one level after
-// the other, all ranges of a level by one sort of (range, rank); those that a block holds in shared
-// memory to their end there.
+// Each coordinate is ranked once, by a sort. Ranges are then split at their medians level by level,
+// all ranges of a level by one sort of (range, rank). Once a block can hold a range in shared
+// memory, it splits that range down to leaves there.
 #include "gpu/tree/order.h"
 
 #include <algorithm>
@@ -16,11 +16,11 @@ namespace kith::gpu {
 
 namespace {
 
-// Rows of a range that a block holds, and of which the widest coordinate is estimated (of ranges in
-// its hands, a warp).
+// The most rows of a range that a block holds. The widest coordinate is estimated from a sample of
+// a range's rows, a smaller one if a warp does it.
 constexpr int block_rows = 2048, sampled_rows = 256, sampled_by_warp = 128, threads = 256,
               warps = threads / 32;
-// Bits of a rank that a split does not look at: so many points more or less on a side are as good.
+// Low bits of a rank that a split ignores: 32 points more or less on a side do not matter.
 constexpr int spared_bits = 5;
 
 __device__ __forceinline__ std::int64_t own_item() {
@@ -48,7 +48,7 @@ __global__ void number_kernel(std::int64_t count, std::uint32_t* numbers) {
     if (i < count) numbers[i] = static_cast<std::uint32_t>(i);
 }
 
-// Of the lanes' ends.
+// Joins the ends of all lanes.
 __device__ __forceinline__ void join_ends(double& low, double& high) {
     for (int half = 16; half > 0; half /= 2) {
         low = fmin(low, __shfl_xor_sync(whole_warp, low, half));
@@ -56,7 +56,7 @@ __device__ __forceinline__ void join_ends(double& low, double& high) {
     }
 }
 
-// What ranges are split by.
+// Data that ranges are split by.
 struct Axes {
     const double* values;
     const std::uint8_t* nan;
@@ -71,7 +71,7 @@ struct Axes {
     }
 };
 
-// A block owns a range of `span` rows: the coordinate in which they extend the most.
+// A block owns a range of `span` rows and finds the coordinate in which they extend the most.
 __global__ void __launch_bounds__(threads)
     widest_kernel(Axes by, const std::uint32_t* rows, std::int64_t span, std::uint8_t* widest) {
     __shared__ double lows[warps], highs[warps];
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(threads)
 template <class Key>
 __global__ void split_kernel(Axes by, const std::uint32_t* rows, std::int64_t span,
                              const std::uint8_t* widest, int rank_bits,
-                             Key* keys) {  // of the rank without the spared ones
+                             Key* keys) {  // (range, rank without the spared bits)
     const std::int64_t place = own_item();
     if (place >= by.count) return;
     const std::int64_t range = place / span;
@@ -172,13 +172,13 @@ int bits_of(std::int64_t numbers) {
     return std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(numbers, 1) - 1));
 }
 
-// Of the rank of one of more than block_rows rows.
+// Bits of a rank among more than block_rows rows, without the spared ones.
 int split_bits(std::int64_t count) {
     static_assert(1 << spared_bits < block_rows);
     return bits_of(count) - spared_bits;
 }
 
-// Ranks of a coordinate as a T; rows become 0, 1, ...
+// Ranks of a coordinate, compared as a T; `rows` become 0, 1, ...
 template <class T>
 void rank(const double* values, const std::uint8_t* nan, std::int64_t count, std::int64_t d,
           std::int64_t axis, Buffer<std::uint32_t>& rows, std::uint32_t* ranks,
@@ -194,7 +194,7 @@ void rank(const double* values, const std::uint8_t* nan, std::int64_t count, std
     check_launch("rank");
 }
 
-// All ranges of `span` rows are sorted by the coordinate in which each is widest.
+// Sorts every range of `span` rows by the coordinate in which it is widest.
 template <class Key>
 void split(const Axes& by, std::int64_t span, Buffer<std::uint32_t>& rows, cudaStream_t stream) {
     const std::int64_t count = by.count, ranges = (count + span - 1) / span;

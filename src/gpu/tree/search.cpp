@@ -1,10 +1,10 @@
-// Which kernels serve a metric.
+// Selects the kernels that serve a metric.
 #include "gpu/tree/search.h"
 
 namespace kith::gpu {
 
-// The metric's map apart, distance keys of monotone metrics are sums of squares or of magnitudes,
-// or maxima.
+// After the metric's map, distance keys of monotone metrics are sums of squares, sums of
+// magnitudes, or maxima.
 TreeSearch tree_search_of(const metric::Traits& traits) {
     switch (traits.direct) {
         case metric::Direct::sum:

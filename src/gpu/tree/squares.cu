@@ -1,4 +1,4 @@
-// Trees of metrics whose distance key is the sum of the squared differences.
+// Trees of metrics with the sum of squared differences as distance key.
 #include "gpu/tree/ball.cuh"
 #include "gpu/tree/traverse.cuh"
 #include "metric/sqeuclidean.h"

@@ -1,4 +1,4 @@
-// Trees of metrics whose distance key is the sum of the differences' magnitudes.
+// Trees of metrics with the sum of the differences' magnitudes as distance key.
 #include "gpu/tree/ball.cuh"
 #include "gpu/tree/traverse.cuh"
 #include "metric/cityblock.h"

@@ -1,6 +1,6 @@
-// A warp owns a query: boxes of a node, or points of a leaf, are a lane each. Nodes nearest first,
-// without boxes that cannot hold a neighbour (docs/exactness.md, section 10); each level's boxes
-// wait in shared memory.
+// Nearest neighbours in a tree. A warp owns a query; each lane owns a box of a node, or a point of
+// a leaf. Nodes are visited nearest first, without boxes that cannot hold a neighbour
+// (docs/exactness.md, section 10). Each level's pending boxes are in shared memory.
 #pragma once
 
 #include "exact/canonical.h"
@@ -11,10 +11,10 @@
 
 namespace kith::gpu {
 
-// The most dimensions whose query stays in registers.
+// Up to this many dimensions a query stays in registers.
 inline constexpr int few_coordinates = 8;
 
-// The canonical tree over 2 * half partial sums.
+// The canonical reduction tree over 2 * half partial sums.
 template <class M, int half>
 __device__ __forceinline__ void join(double* a) {
     if constexpr (half > 0) {
@@ -24,9 +24,9 @@ __device__ __forceinline__ void join(double* a) {
     }
 }
 
-// The distance key of each lane: x(i, j) is its coordinate i, which is partial sum j's, q(i, j)
-// that of the query. Partial sums beyond `sums` are left out: metrics are monotone, so that those
-// that no coordinate touches change nothing.
+// The distance key of each lane: x(i, j) is its coordinate i, which belongs to partial sum j; q(i,
+// j) is the query's. Partial sums beyond `sums` are omitted: metrics are monotone, so sums without
+// a coordinate change nothing.
 template <class M, int sums, class Query, class Own>
 __device__ __forceinline__ std::uint64_t lane_key(std::int64_t d, const Query& q, const Own& x) {
     static_assert(M::traits.monotone && M::accumulators == 1 && M::aux == 0);
@@ -54,7 +54,7 @@ public:
             for (int j = 0; j < sums; ++j) held_[j] = j < d ? from[j * stride] : 0.0;
         }
     }
-    // Coordinate i, which is partial sum j's.
+    // Coordinate i, which belongs to partial sum j.
     __device__ __forceinline__ double operator()(std::int64_t i, int j) const {
         if constexpr (sums <= few_coordinates) return held_[j];
         else return from_[i * stride_];
@@ -66,7 +66,7 @@ private:
     double held_[sums <= few_coordinates ? sums : 1];
 };
 
-// The distance key of the point of a box that is nearest to the query, a lane per box of a node.
+// The distance key from the query to the nearest point of a box; a lane per box of a node.
 template <class M, int sums>
 __device__ __forceinline__ std::uint64_t box_key(const TreeView& tree, std::int64_t node,
                                                  const TreeQuery<sums>& q) {
@@ -81,8 +81,8 @@ __device__ __forceinline__ std::uint64_t box_key(const TreeView& tree, std::int6
 template <class M, int sums, int rows>
 class Traversal {
 public:
-    // `waiting`: this warp's own room, of so many keys of 8 bytes: boxes of each level, then
-    // candidates.
+    // `waiting`: this warp's own shared memory, room() keys of 8 bytes: the boxes of each level,
+    // then candidates.
     static constexpr int found_room = rows > 1 ? 64 : 0;
     static __host__ __device__ int room(int levels) {
         return (levels * node_boxes + found_room) * 3 / 2;
@@ -99,7 +99,7 @@ public:
           found_keys_(waiting + tree_.levels * node_boxes * 3 / 2),
           found_ids_(reinterpret_cast<std::uint32_t*>(found_keys_ + found_room)) {}
 
-    // False where it came to most_leaves.
+    // Returns false if it reached most_leaves.
     __device__ __forceinline__ bool run() {
         const bool whole = walk();
         if (rows > 1 && found_ > 0) take(0, found_);
@@ -116,7 +116,7 @@ private:
         std::uint32_t node = 0, leaves = 0;
         open(level, node);
         for (;;) {
-            // Boxes that have been opened, and those of no points, wait with no_key.
+            // Boxes that were opened, and those without points, have no_key.
             const KeyAndId box{keys_[level * node_boxes], ids_[level * node_boxes]};
             const bool open_still = box.key != no_key && box < last_;
             const unsigned lanes = __ballot_sync(whole_warp, open_still);
@@ -146,7 +146,8 @@ private:
         ids_[level * node_boxes] = least;
     }
 
-    // About the nearest box, of those that are as near the one with the least id.
+    // The approximately nearest box: keys are compared by their upper words, and ties go to the
+    // least id.
     static __device__ __forceinline__ int nearest(const KeyAndId& box, bool any) {
         const std::uint32_t upper = any ? static_cast<std::uint32_t>(box.key >> 32) : 0xffffffffu;
         const std::uint32_t least = __reduce_min_sync(whole_warp, upper);
@@ -173,7 +174,7 @@ private:
             last_ = best_.last(static_cast<int>(task_.k));
             return;
         }
-        // A long list takes 32 at a time.
+        // A long list is merged 32 candidates at a time.
         if (lanes >> lane & 1) {
             const int at = found_ + __popc(lanes & ((1u << lane) - 1));
             found_keys_[at] = key;
@@ -186,7 +187,7 @@ private:
         take(found_, 32);
     }
 
-    // So many of what has been found.
+    // Merges `count` candidates from `first` on.
     __device__ __forceinline__ void take(int first, int count) {
         const int lane = threadIdx.x % 32, at = lane < count ? first + lane : 0;
         const KeyAndId x{found_keys_[at], found_ids_[at]};
@@ -222,7 +223,7 @@ __global__ void __launch_bounds__(traversal_warps * 32)
     const int lane = threadIdx.x % 32;
     const std::int64_t turn = task.first + at * task.step,
                        query = task.order ? task.order[turn] : turn;
-    // Where the result goes; what is left out.
+    // The row of the result, and the id to leave out.
     std::int64_t row = query;
     std::uint32_t self = no_point;
     const double* from = nullptr;

@@ -1,4 +1,4 @@
-// Making a tree: map, order, fill the leaves, join the boxes.
+// Builds a tree: maps rows, orders them, fills the leaves, joins the boxes.
 #include "gpu/tree/tree.h"
 
 #include "gpu/metric/scan_pairs.cuh"
@@ -15,7 +15,7 @@ __device__ __forceinline__ std::int64_t own_item() {
     return blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
 }
 
-// From the order of the scan to that of the coordinates.
+// From scan order to natural order.
 __global__ void plain_kernel(const double* scanned, ScanOrder order, std::int64_t cells,
                              std::int64_t d, double* out) {
     const std::int64_t cell = own_item();
@@ -46,8 +46,8 @@ __device__ __forceinline__ double warp_most(double x) {
     return x;
 }
 
-// A warp owns a box of a level, of the `boxes` boxes that its nodes have room for: from the leaf of
-// that number, or the node of the level below. Beyond `filled` boxes there are none.
+// A warp owns a box of a level, one of the `boxes` boxes that its nodes have room for. It joins the
+// leaf of that index, or the node of the level below. Boxes from `filled` on are empty.
 __global__ void join_kernel(TreeView tree, int level, std::int64_t filled, std::int64_t boxes,
                             double* ends, std::uint32_t* least_ids, std::uint32_t* counts) {
     const std::int64_t box = own_item() / 32, d = tree.d;

@@ -1,5 +1,5 @@
-// Points on a device in the order of a k-d tree, in leaves, with the bounding boxes of the leaves
-// and of groups of them.
+// Points on a device in k-d tree order, in leaves, with the bounding boxes of the leaves and of
+// groups of them.
 #pragma once
 
 #include "gpu/metric/kernels.h"
@@ -7,20 +7,21 @@
 
 namespace kith::gpu {
 
-// Points of a leaf, boxes of a node: one for each lane of a warp. Levels of 2^31 points.
+// Points of a leaf, boxes of a node: one for each lane of a warp. The levels suffice for 2^31
+// points.
 inline constexpr int leaf_points = 32, node_boxes = 32, most_tree_levels = 6;
-// No point; a point with this bit set is one that nothing is near to, as it has a NaN.
+// An empty place; and the bit of a point with a NaN, which is near to nothing.
 inline constexpr std::uint32_t no_point = 0xffffffffu, nan_point = 0x80000000u;
 
-// What kernels see of it. Level 0 has the boxes of the leaves, each further level those of the
-// nodes of the level before, a node being node_boxes boxes that follow each other; the last level
-// is one node.
+// The kernels' view of a tree. Level 0 has the boxes of the leaves; each further level has those of
+// the nodes of the level before. A node is node_boxes consecutive boxes; the last level is one
+// node.
 struct TreeView {
     const double* coordinates = nullptr;  // leaves x d x leaf_points, as the metric maps them
     const std::uint32_t* ids = nullptr;   // leaves x leaf_points
-    // Of all nodes, level after level. d x 2 x node_boxes: of each coordinate the lower ends, then
-    // the upper ones; the least id of the points of each box, no_point where it has none; and how
-    // many they are, without those with a NaN.
+    // Per node, level after level. `ends`, d x 2 x node_boxes: for each coordinate the lower ends,
+    // then the upper ones. `least_ids`: the least id of each box's points, no_point if it has none.
+    // `counts`: each box's points, without those with a NaN.
     const double* ends = nullptr;
     const std::uint32_t* least_ids = nullptr;
     const std::uint32_t* counts = nullptr;
@@ -36,11 +37,11 @@ struct Tree {
     Buffer<std::uint32_t> ids, least_ids, counts;
 };
 
-// Of a monotone metric (metric::Traits). Enqueues.
+// Requires a monotone metric (metric::Traits). Enqueues.
 Tree make_tree(const PreparedRows& rows, const MetricKernels& kernels, const metric::Params& params,
                cudaStream_t stream);
 
-// The coordinates of rows as the metric maps them, d after d.
+// The coordinates of rows as the metric maps them, row-major.
 Buffer<double> map_rows(const PreparedRows& rows, const MetricKernels& kernels,
                         const metric::Params& params, cudaStream_t stream);
 

@@ -1,4 +1,4 @@
-// Points in bands, of which a block that keeps its queries takes one after the other.
+// Bands of points: a block that keeps its queries takes one band after the other.
 #pragma once
 
 #include <algorithm>
@@ -8,11 +8,11 @@
 
 namespace kith::gpu::distance {
 
-// Blocks that fill the device, a few to a multiprocessor.
+// Blocks per multiprocessor that fill the device.
 inline constexpr int blocks_per_multiprocessor = 4;
 
-// All bands, or, where blocks of queries alone would leave the device idle, runs of them that
-// blocks share.
+// The number of runs of bands: one with all bands, or more for blocks to share if blocks of queries
+// alone would leave the device idle.
 inline unsigned runs_of(std::int64_t bands, std::int64_t query_blocks) {
     const std::int64_t wanted =
         std::int64_t{blocks_per_multiprocessor} * device_attributes().multiprocessors;

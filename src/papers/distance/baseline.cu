@@ -1,8 +1,10 @@
 // The baseline of Hanak 2023, 3.3: a thread per pair.
 //
-// A block owns 32 adjacent points and 8 queries, a warp one of these queries, a lane one pair: its
-// warp reads 32 adjacent words of points, and one of the query for all. Nothing is kept for another
-// pair but by the caches.
+// block   32 adjacent points x 8 queries
+// warp    one of these queries: it reads 32 adjacent words of points, and one of the query for all
+// lane    one pair
+//
+// Only the caches keep words for other pairs.
 #include "gpu/runtime/check.h"
 #include "papers/distance/steps.cuh"
 

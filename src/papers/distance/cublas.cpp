@@ -21,7 +21,7 @@ namespace kith::gpu {
 
 namespace {
 
-// The functions in use, or why there are none.
+// The loaded functions, or the reason for their absence.
 struct Cublas {
     decltype(&cublasCreate_v2) create = nullptr;
     decltype(&cublasSetStream_v2) set_stream = nullptr;
@@ -45,7 +45,7 @@ const Cublas& cublas() {
     return loaded.get();
 }
 
-// Handles of each device that nobody has.
+// Idle handles of each device.
 struct Handles {
     std::mutex mutex;
     std::array<std::vector<cublasHandle_t>, max_devices> unused;
@@ -58,9 +58,8 @@ void check_cublas(cublasStatus_t status, const char* what) {
                 std::string("device: ") + what + ": " + cublas().status_string(status));
 }
 
-// A handle of a device that nobody else has for as long as this lives. Making one takes
-// milliseconds, and freeing one waits for the device: those that were used are kept for the next,
-// and never freed.
+// Exclusive use of a handle of the current device. Making one takes milliseconds, and freeing one
+// waits for the device: used handles are kept for the next user, and never freed.
 class Handle {
 public:
     Handle() : device_(current_device()) {
@@ -94,7 +93,7 @@ void products_f32(const std::vector<ProductsF32>& products, std::int64_t workspa
     if (!cublas().library.absence().empty())
         throw Error(ErrorCode::device, "device: " + cublas().library.absence());
     const Handle handle;
-    // The workspace follows the stream: another stream's products may have the handle before these
+    // The workspace follows the stream: products of another stream may use the handle before these
     // are over.
     const Buffer<char> workspace(workspace_bytes, stream);
     check_cublas(cublas().set_stream(handle.get(), stream), "cublasSetStream");

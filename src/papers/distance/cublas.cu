@@ -1,9 +1,9 @@
 // The expansion |q|^2 + |x|^2 - 2 <q, x> by cuBLAS (Hanak 2023, 3.3.1): products, then a kernel
-// that adds the norms, which another has computed (expanded.h). Squares alone; not within the
+// that adds the norms, which expanded.h computes. It serves squares alone. It is not within the
 // direct filter's bound, but within one of its own.
 //
-// The products are of panels: 128 points by 128 queries, all panels of points for one of queries at
-// a time. norms: a block owns 1,024 values of a query.
+// Products are of panels: 128 points by 128 queries, all panels of points for one panel of queries
+// at a time. norms_kernel: a block owns 1,024 values of a query.
 #include <algorithm>
 #include <vector>
 
@@ -20,7 +20,7 @@ namespace kith::gpu {
 namespace {
 
 constexpr int per_thread = 4, block_values = per_thread * item_threads;
-// Panels of points in a call.
+// The most panels of points in a call.
 constexpr std::int64_t most_panels = std::int64_t{1} << 15;
 
 __global__ void __launch_bounds__(item_threads) norms_kernel(DistanceJob job) {

@@ -1,5 +1,5 @@
-// The distance kernels as plain data: what the planner, help texts and tests know of them, and what
-// a path that is composed of one and a selector takes. No CUDA.
+// The distance kernels as plain data, for the planner, help texts and tests; and the workspace of a
+// path that is composed of one and a selector. No CUDA.
 #pragma once
 
 #include <algorithm>
@@ -9,9 +9,8 @@
 
 namespace kith::gpu {
 
-// What a kernel's values are: the metric itself, within the direct filter's bound; or squares
-// alone, by |q|^2 + |x|^2
-// - 2 <q, x>, within one that grows with the rows' norms.
+// A kernel's values: the metric itself, within the direct filter's bound; or squares alone, by
+// |q|^2 + |x|^2 - 2 <q, x>, within a bound that grows with the rows' norms.
 enum class DistanceValues : std::uint8_t { direct, expanded };
 
 struct DistanceKernel {
@@ -28,24 +27,23 @@ inline constexpr auto distance_kernels = std::to_array<DistanceKernel>({
 #undef KITH_DISTANCES
 });
 
-// Null where no kernel has that name.
+// Null if no kernel has this name.
 constexpr const DistanceKernel* find_distance_kernel(std::string_view name) {
     for (const DistanceKernel& kernel : distance_kernels)
         if (name == kernel.name) return &kernel;
     return nullptr;
 }
 
-// Bytes that a product's workspace takes, and all that the expanded form takes beside the matrix,
-// but for what cuBLAS has of its own, outside of the library's pool.
+// Bytes of a product's workspace, and of all that the expanded form takes in addition to the
+// matrix. They exclude cuBLAS' own memory, outside of the library's pool.
 inline constexpr std::int64_t expanded_workspace_bytes = std::int64_t{4} << 20;
 constexpr std::int64_t expanded_bytes(std::int64_t n, std::int64_t q) {
     return expanded_workspace_bytes + 8 * (n + 256) + 8 * q;
 }
 
-// Points that a selector takes of each query for `wanted` neighbours among n: some more, as a
-// distance in f32 may be wrong by the last ones' differences, and all of them where that is no
-// more. `most`: what the selector takes at most, or 0. No more than wanted proves nothing where
-// others are left.
+// Points that a selector takes of each query for `wanted` neighbours among n: some more, since
+// errors of f32 may exceed the differences between the last ones, and at most n. `most`: the
+// selector's limit, or 0. A list of no more than `wanted` proves nothing if points are left out.
 constexpr std::int64_t listed_points(std::int64_t n, std::int64_t wanted, std::int64_t most) {
     const std::int64_t listed = std::min(n, wanted + wanted / 8 + 32);
     return most > 0 ? std::min(listed, most) : listed;

@@ -1,5 +1,5 @@
-// Squares of rows, and their shares of the expanded form's bound. A thread owns a row: its warp
-// reads adjacent words.
+// Squares of rows, and their shares of the expanded form's bound. A thread owns a row; a warp reads
+// adjacent words.
 #include "papers/distance/expanded.h"
 
 #include "gpu/filter/direct.h"
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(item_threads)
     point_error[row] = sides.point_error[row];
     if (isinf(h)) return;
     const double square = square_of(sides.points, row, sides.width);
-    // Both parts are subtracted from the square, which rounds once more.
+    // Both parts are subtracted from the square, which adds one rounding.
     const double share =
         (static_cast<double>(sides.point_error[row]) + bound.share(square)) * (1 + 0x1p-20);
     const bool covered = square <= distance::largest_square && share <= distance::largest_square;

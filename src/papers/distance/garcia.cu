@@ -2,9 +2,9 @@
 // both sides by columns, queries in global memory and points in a texture.
 //
 // A block of 16 x 16 threads owns a tile of 16 queries x 16 points. Adjacent threads have adjacent
-// queries, whose words are adjacent in global memory, and the same point, whose word comes through
-// the texture. Shared memory has only the finished tile: it is transposed there, as the values of a
-// query are to lie side by side.
+// queries, with adjacent words in global memory, and one point, with its word from the texture.
+// Shared memory holds the finished tile only: it is transposed there, so that the values of a query
+// are written side by side.
 #include <cstdint>
 #include <vector>
 
@@ -19,8 +19,8 @@ namespace {
 
 constexpr int tile = 16;
 
-// Words of device memory as a texture; they are fetched as integers, so that their bits stay as
-// they are.
+// Words of device memory as a texture. They are fetched as integers, which leaves their bits
+// unchanged.
 class Texture {
 public:
     Texture(const void* words, std::size_t count) {
@@ -47,7 +47,7 @@ private:
     cudaTextureObject_t texture_ = 0;
 };
 
-// Points [first, first + count), of which the first word is at `offset` of the texture.
+// Points [first, first + count); their first word is at `offset` of the texture.
 struct TexturedPoints {
     cudaTextureObject_t texture;
     int offset;
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(tile* tile)
                        first_query = std::int64_t{blockIdx.x / across} * tile;
     const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y);
     {
-        // Past the last row, that one again.
+        // Past the last row, that one is read again.
         const std::int64_t query = min(first_query + x, job.q - 1),
                            point = min(first_point + y, points.count - 1);
         const float* const q =
@@ -86,8 +86,8 @@ __global__ void __launch_bounds__(tile* tile)
 
 template <class Step>
 void launch(const DistanceJob& job) {
-    // A texture begins at an aligned address, and has so many words at most: it holds some panels
-    // of points.
+    // A texture begins at an aligned address and has at most `most` words: it holds some panels of
+    // points.
     const cudaChannelFormatDesc word = cudaCreateChannelDesc<unsigned>();
     std::size_t most = 0;
     int alignment = 0;
@@ -104,7 +104,7 @@ void launch(const DistanceJob& job) {
         throw Error(ErrorCode::invalid_argument,
                     "distances: garcia, whose textures hold rows of fewer words");
     std::vector<Texture> textures;
-    InFlight fetching(job.stream);  // a texture has to last until it has been read
+    InFlight fetching(job.stream);  // a texture must last until it has been read
     for (std::int64_t first = 0; first < job.n; first += panels * filter_tile_queries) {
         const std::int64_t count = std::min(panels * filter_tile_queries, job.n - first),
                            words = (count + filter_tile_queries - 1) / filter_tile_queries * panel;

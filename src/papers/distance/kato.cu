@@ -1,11 +1,11 @@
 // Kato and Hosino 2009, "Solving k-Nearest Neighbor Problem on Multiple Graphics Processors", phase
-// 1 (their Fig. 7): a block owns rows of the matrix and computes them a band of columns after the
+// 1 (their Fig. 7): a block owns rows of the matrix and computes them one band of columns after the
 // other.
 //
-// grid    a block per BSIZE queries and run of points: all points where queries alone fill the
-// device block   BSIZE x C1 threads; the words of its queries and of a band of C1 points come to
-// shared memory C2 at a time thread  one pair of the band, its sum in a register: a lane a point, a
-// warp a query
+// grid     a block per BSIZE queries and run of points: all points if queries alone fill the device
+// block    BSIZE x C1 threads; the words of its queries and of a band of C1 points come to shared
+//          memory C2 at a time
+// thread   one pair of the band, its sum in a register: a lane a point, a warp a query
 #include "gpu/runtime/check.h"
 #include "papers/distance/bands.h"
 #include "papers/distance/steps.cuh"
@@ -14,7 +14,7 @@ namespace kith::gpu {
 
 namespace {
 
-// Their BSIZE, C1 and C2, which is to be a multiple of 32.
+// BSIZE, C1 and C2 of the paper; C2 must be a multiple of 32.
 constexpr int block_rows = 16, band = 32, piece = 32, threads = block_rows * band;
 static_assert(filter_tile_queries % band == 0, "a band is within a panel");
 static_assert(piece * block_rows == threads,
@@ -28,8 +28,8 @@ __global__ void __launch_bounds__(threads)
     const std::int64_t first_query = std::int64_t{blockIdx.x % query_blocks} * block_rows,
                        query = first_query + row, bands = (job.n + band - 1) / band,
                        run = blockIdx.x / query_blocks;
-    // What this thread brings: a word of a query (past the last one that one again), and some of a
-    // point.
+    // The words that this thread loads: one of a query (past the last one, that one again), and
+    // some of a point.
     const int query_row = thread % block_rows, query_word = thread / block_rows;
     const float* const queries =
         job.queries + distance::row_place<Step>(

@@ -1,12 +1,12 @@
-// Kruliš and Kratochvíl 2020, "Detailed Analysis and Optimization of CUDA K-Means Algorithm", as
-// Hanak 2023, 3.3.2 has it: queries stay in shared memory, points slide past them, and a thread
-// keeps r_q x r_p sums in registers.
+// Kruliš and Kratochvíl 2020, "Detailed Analysis and Optimization of CUDA K-Means Algorithm", in
+// the form of Hanak 2023, 3.3.2. Queries stay in shared memory, points slide past them, and a
+// thread keeps r_q x r_p sums in registers.
 //
-// grid    a block per 64 queries and run of points: all points where queries alone fill the device
-// block   256 threads; holds all words of its queries, and a window of 128 points, up to 32 words
-// at a time. Where that
-//         does not fit, its queries' words come in the same pieces, again for every window
-// thread  4 x 8 pairs of the window: per word it reads 12 and takes 32 steps
+// grid     a block per 64 queries and run of points: all points if queries alone fill the device
+// block    256 threads; holds all words of its queries, and a window of 128 points, up to 32 words
+//          at a time. If that does not fit, the queries' words come in the same pieces, again for
+//          every window
+// thread   4 x 8 pairs of the window: per word it reads 12 values and takes 32 steps
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/shared_memory.h"
 #include "papers/distance/bands.h"
@@ -25,7 +25,7 @@ static_assert(window == filter_tile_queries && window % block_queries == 0,
               "a window is a panel, a block within one");
 static_assert(block_queries * window == threads * query_sums * point_sums);
 
-// The words of a row that shared memory holds.
+// The words of each row in shared memory.
 struct SharedWords {
     int query_words, point_words;
     std::size_t bytes() const {
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(threads, 2)
             const int words =
                 static_cast<int>(min(std::int64_t{shared.point_words}, job.width - first));
             __syncthreads();  // everyone has taken the steps of the last piece
-            // A panel's words are side by side, each of all its rows.
+            // In a panel, the rows' values of each word are contiguous.
             const auto* const points =
                 reinterpret_cast<const float4*>(job.points + (at * job.width + first) * window);
             for (int i = thread; i < words * (window / 4); i += threads)
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(threads, 2)
     }
 }
 
-// All words of the queries where there is room for them.
+// All words of the queries if there is room for them.
 SharedWords shared_words_of(std::int64_t width, std::size_t room) {
     const int piece = static_cast<int>(std::min<std::int64_t>(width, most_words));
     const std::size_t needed = (static_cast<std::size_t>(width) * block_queries +

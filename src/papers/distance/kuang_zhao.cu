@@ -1,9 +1,11 @@
 // Kuang and Zhao 2009, "A practical GPU based kNN algorithm": the matrix in tiles, coordinates in
 // shared memory.
 //
-// A block of 16 x 16 threads owns a tile of 16 queries x 16 points, a thread one pair of it.
-// Coordinates come 16 at a time: a thread brings one word of a query and one of a point, and takes
-// 16 steps with what the block has brought.
+// block    16 x 16 threads: a tile of 16 queries x 16 points
+// thread   one pair of the tile
+//
+// Coordinates come 16 at a time: a thread loads one word of a query and one of a point, then takes
+// 16 steps with the words that the block has loaded.
 #include "gpu/runtime/check.h"
 #include "papers/distance/steps.cuh"
 
@@ -20,7 +22,7 @@ __global__ void __launch_bounds__(tile* tile) kuang_zhao_kernel(DistanceJob job)
     const std::int64_t first_point = std::int64_t{blockIdx.x % across} * tile,
                        first_query = std::int64_t{blockIdx.x / across} * tile;
     const std::int64_t point = first_point + threadIdx.x, query = first_query + threadIdx.y;
-    // The row and the word that this thread brings: adjacent threads, adjacent rows. Past the last
+    // The row and the word that this thread loads: adjacent threads, adjacent rows. Past the last
     // row, that one again.
     const int row = static_cast<int>(threadIdx.x), word = static_cast<int>(threadIdx.y);
     const float* const q =

@@ -1,10 +1,12 @@
 // The matrix product of MAGMA with other operators in place of times and plus (Hanak 2023, 3.3):
-// tiles of shared memory, and of registers.
+// tiles in shared memory, and in registers.
 //
-// A block of 256 threads owns a tile of 128 queries x 128 points, a thread 8 x 8 pairs of it: per
-// word it reads 16 and takes 64 steps. Words come 8 of a row at a time: while the block takes the
-// steps of one slice, its threads hold the next one in registers, and write it to the other of two
-// buffers, so that a barrier per slice is enough.
+// block    256 threads: a tile of 128 queries x 128 points
+// thread   8 x 8 pairs of the tile: per word it reads 16 values and takes 64 steps
+//
+// Words come 8 of a row at a time. While the block takes the steps of one slice, its threads hold
+// the next one in registers, and write it to the other of two buffers. So one barrier per slice is
+// enough.
 #include "gpu/runtime/check.h"
 #include "papers/distance/store.cuh"
 
@@ -19,12 +21,12 @@ constexpr int tile = 128, threads = 256, slice = 8, own = 8;
 static_assert(tile == filter_tile_queries, "a tile is a panel on either side");
 static_assert(slice * tile == 4 * threads, "a thread brings four words of either side");
 
-// A thread's rows of a side: four, and four half a tile on.
+// A thread's rows of a side: four, and four more half a tile further on.
 __device__ __forceinline__ int own_row(int part, int i) {
     return i / 4 * (tile / 2) + part * 4 + i % 4;
 }
 
-// Words whose steps stand in the text: those of other steps than powers are long.
+// Words that are unrolled: steps other than powers have long code.
 template <class Step>
 constexpr int unrolled = distance::is_norm<Step> ? slice : Step::unrolled;
 
@@ -36,7 +38,7 @@ __global__ void __launch_bounds__(threads, Step::blocks)
     const auto query_panel = static_cast<int>(job.first_query / tile + blockIdx.x % query_panels),
                point_panel = static_cast<int>(blockIdx.x / query_panels),
                width = static_cast<int>(job.width);
-    // What this thread brings.
+    // The words that this thread loads.
     const FourWords own_words = distance::four_words<Step>(thread, tile);
     const int place = distance::place_in_panel<Step>(own_words);
     const float* const queries = job.queries + std::int64_t{query_panel} * tile * width + place;
@@ -75,7 +77,7 @@ __global__ void __launch_bounds__(threads, Step::blocks)
 #pragma unroll
                 for (int b = 0; b < own; ++b) Step::step(sums[a][b], q[a], x[b], job.exponent);
         }
-        // Everyone is past the other buffer since the last barrier.
+        // All threads have left the other buffer since the last barrier.
         buffer ^= 1;
         if (more) keep(buffer);
         __syncthreads();

@@ -1,5 +1,5 @@
-// The steps of a job, where the words lie that they take, and the value of a pair: the direct
-// filter's own, so that its bound holds.
+// The steps of a job, the layout of their words, and the value of a pair: the direct filter's own,
+// so that its bound holds.
 #pragma once
 
 #include <type_traits>
@@ -15,7 +15,7 @@
 
 namespace kith::gpu::distance {
 
-// Of rows of bits: what both have in common (exact::counts_bits).
+// For rows of bits: the bits in common (exact::counts_bits).
 struct CommonBitsStep : direct::AnyStep {
     using Acc = int;
     __device__ static void step(int& a, float q, float x, float) {
@@ -30,7 +30,7 @@ inline constexpr bool is_norm = false;
 template <class Norm>
 inline constexpr bool is_norm<direct::NormStep<Norm>> = true;
 
-// Where a row's first word lies, and from there the word i of it; panels of bits have runs of four
+// The place of a row's first word, and of word i relative to it; panels of bits have runs of four
 // words.
 template <class Step>
 __device__ __forceinline__ std::int64_t row_place(std::int64_t row, std::int64_t width) {
@@ -43,12 +43,12 @@ __device__ __forceinline__ Index word_place(Index i) {
     return counts_bits<Step> ? i / run * run * rows + i % run : i * rows;
 }
 
-// A sum that overflowed stays below the +inf of points with a NaN; the -inf of one that the bound
-// does not cover holds whatever its words are, NaN included.
+// A sum that overflowed stays below the +inf of points with a NaN. A point that the bound does not
+// cover has -inf, whatever its words are, NaN included.
 __device__ __forceinline__ float value_of(float sum, float half_norm) {
     return fminf(sum, largest_f32) + half_norm;
 }
-// Of a pair's accumulator; `size`: size_of_query.
+// The value of a pair from its accumulator; `size`: size_of_query.
 template <class Step>
 __device__ __forceinline__ float pair_value(exact::Step step, typename Step::Acc sum, float size,
                                             float half_norm) {
@@ -56,7 +56,7 @@ __device__ __forceinline__ float pair_value(exact::Step step, typename Step::Acc
         return direct::bits_value(step, static_cast<float>(sum), size, half_norm);
     else return value_of(Step::finish(sum), half_norm);
 }
-// Of bits how many are set in a query, from DistanceJob::first_query on.
+// The number of bits set in a query, from DistanceJob::first_query on; 0 unless bits are counted.
 template <class Step>
 __device__ __forceinline__ float size_of_query(const DistanceJob& job, std::int64_t query) {
     if constexpr (counts_bits<Step>) return job.query_size[job.first_query + query];

@@ -1,12 +1,13 @@
-// How a thread that owns several pairs reads their words, and writes their values.
+// Reads of words and stores of values, for threads that own several pairs.
 #pragma once
 
 #include "papers/distance/steps.cuh"
 
 namespace kith::gpu::distance {
 
-// The values of a query with the four points from `point` on, a multiple of four; past the last one
-// none. `query`: from DistanceJob::first_query on, perhaps none of the job's.
+// Stores the values of a query with the four points from `point` on, a multiple of four; skips
+// points past the last one. `query` counts from DistanceJob::first_query, and may be none of the
+// job's.
 template <class Step>
 __device__ __forceinline__ void store_four(const DistanceJob& job, std::int64_t query,
                                            std::int64_t point, const typename Step::Acc* sums) {
@@ -16,7 +17,7 @@ __device__ __forceinline__ void store_four(const DistanceJob& job, std::int64_t 
     const auto value = [&](int i, float half_norm) {
         return pair_value<Step>(job.step, sums[i], size, half_norm);
     };
-    // Where rows are whole fours they are aligned as well.
+    // If rows are whole fours, they are aligned as well.
     if (job.n % 4 == 0 && point < job.n) {
         const float4 h = *reinterpret_cast<const float4*>(job.half_norm + point);
         *reinterpret_cast<float4*>(to) =
@@ -28,7 +29,7 @@ __device__ __forceinline__ void store_four(const DistanceJob& job, std::int64_t 
         if (point + i < job.n) to[i] = value(i, job.half_norm[point + i]);
 }
 
-// Four words of shared memory.
+// Loads four words of shared memory.
 __device__ __forceinline__ void load_four(float* to, const float* from) {
     const float4 four = *reinterpret_cast<const float4*>(from);
     to[0] = four.x;
@@ -37,8 +38,8 @@ __device__ __forceinline__ void load_four(float* to, const float* from) {
     to[3] = four.w;
 }
 
-// Which four words of a panel's slice lie side by side, number i of these: word `word` of four rows
-// from `row` on; of bits four words of row `row`. The slice has `rows` rows.
+// The i-th group of four contiguous words of a panel's slice: word `word` of four rows from `row`
+// on; for bits, four words of row `row`. The slice has `rows` rows.
 struct FourWords {
     int word, row;
 };
@@ -47,7 +48,7 @@ __device__ __forceinline__ FourWords four_words(int i, int rows) {
     if constexpr (counts_bits<Step>) return {i / rows * static_cast<int>(bits_run), i % rows};
     else return {i / (rows / 4), i % (rows / 4) * 4};
 }
-// Where they lie in the panel, and how they come to a matrix [word][row] of `rows` rows.
+// Their place in the panel, and their store to a matrix [word][row] of `rows` rows.
 template <class Step>
 __device__ __forceinline__ int place_in_panel(FourWords at) {
     constexpr int panel = static_cast<int>(filter_tile_queries);

@@ -1,4 +1,5 @@
-// Fused kernels by name, and the lists of parts that their blocks leave, merged.
+// Fused kernels by name, and the merge of the lists that their blocks leave for parts of the
+// points.
 #include "papers/fused/fused.h"
 
 #include <string>

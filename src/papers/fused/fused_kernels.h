@@ -1,5 +1,5 @@
-// The fused kernels as plain data: what the planner, help texts and tests know of them, and what a
-// path of one takes. No CUDA.
+// The fused kernels as plain data, for the planner, help texts and tests; and the workspace of a
+// path of one. No CUDA.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,9 @@ namespace kith::gpu {
 
 struct FusedKernel {
     const char* name = "";
-    std::int64_t most_listed = 0;   // of a query's points, a power of two
-    std::int64_t queries = 1;       // of a block
-    std::int64_t least_points = 1;  // of a block, where points are shared out among several
+    std::int64_t most_listed = 0;   // limit of a query's listed points, a power of two
+    std::int64_t queries = 1;       // per block
+    std::int64_t least_points = 1;  // per block, if points are divided among several
     const char* what = "";          // a line of help
 };
 
@@ -25,15 +25,15 @@ inline constexpr auto fused_kernels = std::to_array<FusedKernel>({
 #undef KITH_FUSED
 });
 
-// Null where no kernel has that name.
+// Null if no kernel has this name.
 constexpr const FusedKernel* find_fused_kernel(std::string_view name) {
     for (const FusedKernel& kernel : fused_kernels)
         if (name == kernel.name) return &kernel;
     return nullptr;
 }
 
-// What a kernel keeps of a query at once: a power of two with some more than `wanted`, as a
-// distance in f32 may be wrong by the last ones' differences.
+// Entries that a kernel keeps of a query at once: a power of two with some more than `wanted`,
+// since errors of f32 may exceed the differences between the last ones.
 constexpr std::int64_t fused_capacity(const FusedKernel& kernel, std::int64_t wanted) {
     constexpr std::int64_t least = 32;
     std::int64_t capacity = least;
@@ -41,31 +41,32 @@ constexpr std::int64_t fused_capacity(const FusedKernel& kernel, std::int64_t wa
     return capacity;
 }
 
-// Points that a list has of n for `wanted` neighbours. No more than wanted proves nothing where
-// others are left.
+// Points in a list for `wanted` neighbours among n. A list of no more than `wanted` proves nothing
+// if points are left out.
 constexpr std::int64_t fused_listed(const FusedKernel& kernel, std::int64_t n,
                                     std::int64_t wanted) {
     return std::min(n, fused_capacity(kernel, wanted));
 }
 
-// The points of a chunk, shared out: `count` parts of `points` points (the last may be shorter),
-// whole tiles of the filter. Each block has a part, and each query a list of each part.
+// The division of a chunk's points: `count` parts of `points` points (the last may be shorter),
+// whole tiles of the filter. Each block has a part, and each query a list for each part.
 struct FusedParts {
     std::int64_t count = 1, points = 0;
 };
 
-inline constexpr std::int64_t fused_blocks = 2;  // of a multiprocessor
-// The blocks of a device at a time are a wave. Up to so many waves are worth filling: of more, the
-// last one matters less.
+inline constexpr std::int64_t fused_blocks = 2;  // per multiprocessor
+// The blocks that a device runs at a time are a wave. Up to this many waves, filling the last one
+// pays: with more waves it matters less.
 inline constexpr std::int64_t fused_waves = 16;
-// What a part takes beside its points, in points: its list begins empty, and is merged with the
-// others. Reasoned from an NVIDIA H200, 2026-11-23 (hanak-5.9, d 16): parts of 8,192 points took
-// what 10,000 to 13,000 would.
+// The fixed cost of a part, in points: its list begins empty, and is merged with the others.
+// Reasoned from benchmark hanak-5.9 (d 16): parts of 8,192 points took the time of 10,000 to
+// 13,000.
 inline constexpr std::int64_t fused_part_points = 4096;
 
-// Where queries are too few to fill a device with blocks, points are cut into parts for one wave;
-// and into more where that fills the last wave better: 164 blocks take as long as a wave of 264, in
-// eight parts each (five waves) five eighths of that. Within `most_lists` of all queries.
+// If queries are too few to fill a device with blocks, points are divided into parts for one wave.
+// More parts are made if they fill the last wave better. Example: 164 blocks take as long as a wave
+// of 264; in eight parts each (five waves) they take five eighths of that. All queries together
+// have at most `most_lists` lists.
 constexpr FusedParts fused_parts(const FusedKernel& kernel, std::int64_t q, std::int64_t n,
                                  int multiprocessors, std::int64_t most_lists) {
     const std::int64_t rows = std::max<std::int64_t>(q, 1),
@@ -90,15 +91,15 @@ constexpr FusedParts fused_parts(const FusedKernel& kernel, std::int64_t q, std:
     return best;
 }
 
-// The lists that up to q queries have at most, of all their parts.
+// The most lists that up to q queries have, over all their parts.
 constexpr std::int64_t fused_most_lists(const FusedKernel& kernel, std::int64_t q, std::int64_t n,
                                         int multiprocessors) {
     return std::min(q * std::max<std::int64_t>(n / kernel.least_points, 1),
                     q + fused_waves * fused_blocks * multiprocessors * kernel.queries);
 }
 
-// Bytes of workspace of a list and of its share of the lists that merging makes, one of every two:
-// of three parts, the worst, two.
+// Bytes of workspace per list, with its share of the lists that merging makes: one for every two,
+// at worst two for three.
 constexpr std::int64_t fused_list_bytes(std::int64_t listed) {
     return 14 * listed;
 }

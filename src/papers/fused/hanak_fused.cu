@@ -1,16 +1,18 @@
 // The fused kernel of Hanak 2023, 4.2: distances and selection in one, for several queries a block.
 //
-// Grid: a block of 256 threads per 32 queries and part of the points (one part where queries fill
-// the device). The points slide by in tiles of 256 (Krulis' caching, 3.3.2): a thread owns 4
-// queries x 8 points of each tile in registers, reads 12 words per coordinate from shared memory
-// and takes 32 steps. Words come by cp.async in slices of 8 coordinates, one slice ahead; those of
-// the queries stay for the whole part where a row has at most 64.
+// grid     a block of 256 threads per 32 queries and part of the points (one part if queries fill
+//          the device)
+// block    the points slide by in tiles of 256 (Krulis' caching, 3.3.2); words come by cp.async in
+//          slices of 8 coordinates, one slice ahead. The queries' words stay for the whole part if
+//          a row has at most 64
+// thread   4 queries x 8 points of each tile in registers: per coordinate it reads 12 words from
+//          shared memory and takes 32 steps
 //
 // Each query has a buffer and its smallest entries so far in shared memory. A value below the last
 // of these goes to the buffer by an atomic add. When any buffer is full, all are sorted and merged,
-// 8 lanes of a warp a query: one array over the registers of the block whose networks stop at the
-// stride of a buffer (4.2), so that no layer leaves a warp. What found its buffer full stays in
-// registers meanwhile.
+// 8 lanes of a warp per query. They are one array over the registers of the block with networks
+// that stop at the stride of a buffer (4.2), so no layer leaves a warp. Values that found their
+// buffer full stay in registers meanwhile.
 //
 // Ties: a value that equals the last entry's is dropped; the list's threshold lies below that
 // (matrix_candidates.cu).
@@ -28,13 +30,13 @@ namespace {
 using distance::value_of;
 
 constexpr int threads = 256, queries = 32, points = 256;
-constexpr int own_queries = 4, own_points = 8;  // of a thread
+constexpr int own_queries = 4, own_points = 8;  // per thread
 static_assert(threads * own_queries * own_points == queries * points);
 constexpr int slice = 8, stages = 2,
-              cached = 64;  // words of a row: at a time, of queries that stay
+              cached = 64;  // words of a row: per slice, and in queries that stay
 constexpr int panel = static_cast<int>(filter_tile_queries);
 
-// The first of four adjacent queries of a thread; the first of two times four adjacent points,
+// The first of a thread's four adjacent queries. Its points are two groups of four adjacent ones,
 // `apart` apart.
 constexpr int apart = 32;
 __device__ __forceinline__ int first_own_query() {
@@ -49,8 +51,8 @@ __device__ __forceinline__ int own_point(int j) {
 // ---------------------------------------------------------------- the queries' lists
 
 // The `capacity` smallest entries of each query, and a buffer for `room` more. Position p of the
-// sorted entries lies at place(p), as lane p / items holds it in a merge; rows are padded so that
-// the queries of a warp reach different banks.
+// sorted entries is stored at place(p), in the order in which lane p / items holds it in a merge.
+// Rows are padded so that the queries of a warp use different banks.
 template <int capacity, int room>
 struct QueryLists {
     static constexpr int lanes = threads / queries, items = room / lanes,
@@ -61,7 +63,7 @@ struct QueryLists {
     Packed best[queries][capacity + pad];
     Packed buffer[queries][room + pad];
     float radius[queries];  // the largest of the best; NaN while there are fewer than `capacity`
-    int fill[queries];      // entries that were offered since the last merge; may exceed `room`
+    int fill[queries];      // entries offered since the last merge; may exceed `room`
 
     static __device__ __forceinline__ int place(int p) { return p % items * holders + p / items; }
 
@@ -74,8 +76,7 @@ struct QueryLists {
         }
     }
 
-    // Merges all buffers; whole block. A barrier must lie between the last entry and this, and lies
-    // at the end.
+    // Merges all buffers; whole block. Requires a barrier after the last entry, and ends with one.
     __device__ __forceinline__ void merge() {
         const int query = static_cast<int>(threadIdx.x) / lanes,
                   lane = static_cast<int>(threadIdx.x) % lanes;
@@ -116,7 +117,7 @@ struct Shared {
 
 // ---------------------------------------------------------------- words to shared memory
 
-// The slices of a block's tiles, one after the other, across the ends of tiles.
+// Loads the slices of a block's tiles in order, across the ends of tiles.
 template <class Storage>
 struct SliceLoader {
     const FusedJob& job;
@@ -146,7 +147,7 @@ struct SliceLoader {
                         16);
     }
 
-    // A group of copies, empty past the last tile.
+    // Issues a group of copies, empty past the last tile.
     __device__ __forceinline__ void load() {
         if (point < end) {
             const int words = min(slice, width - word);
@@ -182,7 +183,7 @@ __global__ void __launch_bounds__(threads, 2) hanak_kernel(FusedJob job) {
     lists.clear();
     SliceLoader loader(job, shared, first_query, begin, end);
     loader.load();
-    unsigned there = 0;  // the thread's pairs whose query there is
+    unsigned there = 0;  // the thread's pairs with a query that exists
 #pragma unroll
     for (int i = 0; i < own_queries; ++i)
         if (first_query + own + i < job.q) there |= 0xffu << i * own_points;
@@ -192,8 +193,7 @@ __global__ void __launch_bounds__(threads, 2) hanak_kernel(FusedJob job) {
         float values[own_queries][own_points] = {};
         for (int first = 0; first < width; first += slice) {
             cp_async_wait_all();
-            __syncthreads();  // this slice has come for all, and all have left the one that is
-                              // loaded over
+            __syncthreads();  // this slice has arrived, and all have left the one to be overwritten
             loader.load();
             const float* const q =
                 (loader.queries_stay ? shared.query_words[first] : shared.query_slices[stage][0]) +
@@ -246,7 +246,7 @@ __global__ void __launch_bounds__(threads, 2) hanak_kernel(FusedJob job) {
             }
             return of & below;
         };
-        // To the buffers; returns what found them full.
+        // Pushes to the buffers; returns the values that found them full.
         const auto push = [&](unsigned of) {
 #pragma unroll
             for (int i = 0; i < own_queries; ++i) {
@@ -267,7 +267,7 @@ __global__ void __launch_bounds__(threads, 2) hanak_kernel(FusedJob job) {
             return of;
         };
         const bool last = point + points >= end;
-        bool unmerged = last;  // what waits in buffers must not stay there
+        bool unmerged = last;  // entries that wait in buffers must be merged
         passed = below_radius(passed);
 #pragma unroll 1
         for (;;) {

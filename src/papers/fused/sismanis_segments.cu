@@ -1,14 +1,17 @@
 // Scoring and sorting interleaved by segments (Sismanis 2012, 3.2), with the truncated bitonic sort
 // (3.1).
 //
-// Grid: a block of 512 threads per four queries (or one, of few queries and of long lists) and part
-// of the points. The block walks its part in segments: 1,024 points (2,048 of one query), whose
-// distances it computes to shared memory, a thread two (four) points with each of its queries;
-// sorts and truncates them to a list a query; and merges these with the best of the segments before
-// (primitives/truncated_bitonic.cuh). Every step is the same for any data. Only a segment's
-// distances exist at a time. The lists of a query's parts are then merged (fused.cu).
+// grid     a block of 512 threads per four queries (one, for few queries or long lists) and part of
+//          the points
+// block    walks its part in segments of 1,024 points (2,048 for one query). It computes their
+//          distances to shared memory, sorts and truncates them to a list a query, and merges these
+//          with the best of earlier segments (primitives/truncated_bitonic.cuh)
+// thread   two (four) points of a segment with each query of the block
 //
-// Words of points are read once for all queries of the block, adjacent lanes adjacent points; a
+// Every step is the same for any data. Only a segment's distances exist at a time. The lists of a
+// query's parts are then merged (fused.cu).
+//
+// Words of points are read once for all queries of the block, adjacent points by adjacent lanes; a
 // word of the queries is one load of the warp.
 #include "gpu/primitives/truncated_bitonic.cuh"
 #include "gpu/runtime/check.h"
@@ -23,7 +26,7 @@ namespace {
 using distance::value_of;
 using tbis::threads;
 
-constexpr int several = 4;  // queries of a block
+constexpr int several = 4;  // queries per block
 constexpr int panel = static_cast<int>(filter_tile_queries);
 
 constexpr int segment_of(int queries) {
@@ -40,7 +43,7 @@ __global__ void __launch_bounds__(threads) segments_kernel(FusedJob job, int len
     const std::int64_t first_query = blockIdx.x % query_blocks * queries,
                        part = blockIdx.x / query_blocks;
     const std::int64_t begin = part * job.parts.points, end = min(begin + job.parts.points, job.n);
-    // Adjacent queries of one panel; those past the last are zeros.
+    // Adjacent queries of one panel; queries past the last are zeros.
     const float* const of_queries = job.queries + direct_place(first_query, 0, job.width);
     Tally tally;
     for (std::int64_t base = begin; base < end; base += segment) {
@@ -114,8 +117,8 @@ void launch(const FusedJob& job) {
 
 void sismanis_segments(const FusedJob& job) {
     distance::with_norm(job.step, [&]<class Step>() {
-        // A segment holds a list; four of 1,024 entries take no more than the smallest devices
-        // have.
+        // A segment must hold a list. Four lists of 1,024 entries need no more shared memory than
+        // the smallest devices have.
         if (job.q < several || job.capacity > segment_of(several)) launch<Step, 1>(job);
         else launch<Step, several>(job);
     });

@@ -1,5 +1,5 @@
-// Rows of a triangle of blocks dealt to several devices, so that each has about as much of it: row
-// i is of device j of D where i mod 2 D is j or 2 D - j - 1 (Kato and Hosino 2009, Fig. 3).
+// Rows of a triangle of blocks dealt to D devices in about equal shares: row i belongs to device j
+// if i mod 2 D is j or 2 D - j - 1 (Kato and Hosino 2009, Fig. 3).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ KITH_HD std::int64_t dealt_row(std::int64_t t, int part, int parts) {
     return t / 2 * 2 * parts + (t % 2 == 0 ? part : 2 * parts - 1 - part);
 }
 
-// How many of `rows` rows it has.
+// The number of its rows, of `rows` in all.
 KITH_HD std::int64_t dealt_rows(std::int64_t rows, int part, int parts) {
     const std::int64_t rest = rows % (2 * parts);
     return rows / (2 * parts) * 2 + (rest > part ? 1 : 0) + (rest > 2 * parts - 1 - part ? 1 : 0);

@@ -1,4 +1,4 @@
-// See kato.h. What a device computes is in papers/kato/triangle.cpp and papers/kato/triangle.cu.
+// See kato.h. A device's computation is in papers/kato/triangle.cpp and papers/kato/triangle.cu.
 #include "papers/kato/kato.h"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ namespace {
 // Rows that a thread merges at a time.
 constexpr std::int64_t merged_rows = 64;
 
-// The heaps of all points that one part leaves.
+// The heaps of all points from one part.
 struct Heaps {
     std::unique_ptr<std::uint64_t[]> keys;
     std::unique_ptr<std::uint32_t[]> ids;
@@ -107,7 +107,7 @@ public:
 private:
     int parts() const { return static_cast<int>(devices_.size()); }
 
-    // A part on a device, into its heaps.
+    // Computes a part on a device, into its heaps.
     void compute(int part, const std::string& device, ProgressMeter& progress, Report& report) {
         Heaps& heaps = heaps_[static_cast<std::size_t>(part)];
         const auto cells = static_cast<std::size_t>(n_ * k_);
@@ -140,7 +140,7 @@ private:
         }
         add(done, report);
     }
-    // The part of a device that failed, by another one, or the CPU.
+    // Computes the part of a failed device on another one, or on the CPU.
     void take_over(int part, std::vector<bool>& failed, std::vector<Fallback>& failures,
                    ProgressMeter& progress) {
         for (std::size_t other = 0; other < devices_.size(); ++other) {
@@ -157,7 +157,7 @@ private:
         }
         compute(part, "cpu", progress, reports_.back());
     }
-    // The k nearest in the heaps of all parts.
+    // Merges the heaps of all parts into the k nearest.
     void merge(ProgressMeter& progress, std::int64_t k, const NeighborsView& out) const {
         const cpu::Results results(metric_, k, out.ids, out.distances, options_.f64);
         watched_for(threads_of(options_), n_, merged_rows, progress, "search",
@@ -188,7 +188,7 @@ private:
     std::vector<std::byte> host_points_;
     std::vector<std::string> devices_;
     std::vector<Heaps> heaps_;
-    std::vector<Report> reports_;  // the last: of the CPU, for what all others leave
+    std::vector<Report> reports_;  // the last: of the CPU, for parts that all others leave
 };
 
 Report to_host(const MatrixView& points, const MetricSpec& metric, std::int64_t k,
@@ -205,7 +205,7 @@ Report kato_graph(const MatrixView& points, const MetricSpec& metric, std::int64
     const auto start = std::chrono::steady_clock::now();
     if (!out.ids) refuse("out.ids: null; expected room for queries x k ids");
     if (options.enqueue) refuse("enqueue: serves selections; a search has finished on return");
-    if (points.device != host_memory) {  // what the caller's streams do to them is over
+    if (points.device != host_memory) {  // waits for the work of the caller's streams
         char first = 0;
         gpu::copy(&first, points.data, sizeof first);
     }

@@ -1,4 +1,4 @@
-// See schedule.h. The sums are over the same dealt rows (deal.h) that the devices compute.
+// See schedule.h. The sums are over the dealt rows (deal.h) that the devices compute.
 #include "papers/kato/schedule.h"
 
 #include <algorithm>
@@ -13,9 +13,9 @@ namespace kith::papers {
 
 namespace {
 
-// Sides of grids: few enough points for the keys of a grid, 8 bytes each and twice, and enough to
-// fill a device; so many grids that what the diagonal has twice is a few hundredths. Reasoned, not
-// timed.
+// Sides of grids. A grid's keys, 8 bytes each and stored twice, must fit, and its points fill a
+// device. Grids are numerous enough that the pairs that the diagonal computes twice are a few
+// hundredths. Reasoned, not timed.
 constexpr std::int64_t least_grid = 1024, most_grid = 8192, grids_of_side = 32;
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace kith::cpu {
 
 namespace {
 
-// Columns whose coordinates are at hand while rows pass by them.
+// Columns with their coordinates loaded while rows pass by them.
 constexpr std::int64_t tile_columns = 128;
 
 class Triangle {
@@ -54,7 +54,7 @@ public:
     }
 
 private:
-    // Rows [first, end) with columns [x, x + count), where the column comes after the row.
+    // Rows [first, end) with columns [x, x + count): the pairs with the column after the row.
     void columns(std::int64_t first, std::int64_t end, std::int64_t x, std::int64_t count) {
         distance_keys_.load_points(points_, x, count, tile_);
         std::array<double, tile_columns> ranks{};
@@ -62,7 +62,7 @@ private:
             distance_keys_.load(points_, y, 1, row_);
             const std::int64_t from = std::max<std::int64_t>(0, y + 1 - x);
             part_.progress.add(2 * static_cast<double>(count - from));
-            if (row_.nan()[0]) continue;  // nobody's neighbour, and without neighbours
+            if (row_.nan()[0]) continue;  // a row with a NaN is nobody's neighbour and has none
             distance_keys_.compute(row_, 0, tile_, count, ranks.data());
             if (!part_.symmetric) distance_keys_.load_points(points_, y, 1, single_);
             for (std::int64_t i = from; i < count; ++i) {

@@ -1,13 +1,14 @@
 // A part of a graph in grids, on a GPU (triangle.h). A grid is GSIZE x GSIZE distances in device
-// memory: phase 1 computes them, phase 2 pushes each row to the heap of its point, and each column
+// memory. Phase 1 computes them. Phase 2 pushes each row to the heap of its point, and each column
 // to that of its own, by way of the transposed grid.
 //
-// grid (launch)  a block per row of distances
-// block          its threads read the row side by side, so that reads are coalesced
-// thread         keeps what is nearer than the root of the heap in a buffer of its own (Kato and
-// Hosino, Fig. 8) heap           the k nearest so far of a row, the furthest at the root; in shared
-// memory while a block has it, where
-//                there is room. One thread pushes what the buffers hold while the others wait.
+// grid (launch)   a block per row of distances
+// block           its threads read the row side by side, so that reads are coalesced
+// thread          keeps values that are nearer than the root of the heap in a buffer of its own
+//                 (Kato and Hosino, Fig. 8)
+// heap            the k nearest so far of a row, the furthest at the root; in shared memory while a
+//                 block has it, if there is room. One thread pushes the buffered values while the
+//                 others wait
 #include <algorithm>
 
 #include "exact/order.h"
@@ -28,7 +29,7 @@ namespace {
 
 constexpr std::uint64_t missing = exact::Order<double>::nan;
 constexpr int push_threads = 128, buffer_size = 4, staged_room = push_threads * buffer_size;
-// Entries of a heap that shared memory holds beside what is staged.
+// Entries of a heap that shared memory holds in addition to the staged ones.
 constexpr std::int64_t shared_heap = 3072;
 
 // The k nearest so far, by (key, id).
@@ -44,7 +45,7 @@ struct Heap {
     __device__ bool takes(std::uint64_t key, std::uint32_t id) const {
         return key != missing && after(keys[0], ids[0], key, id);
     }
-    // In the place of the root.
+    // Replaces the root.
     __device__ void push(std::uint64_t key, std::uint32_t id) const {
         int at = 0;
         for (int child = 1; child < k; child = 2 * at + 1) {
@@ -60,7 +61,7 @@ struct Heap {
     }
 };
 
-// Row i of `distances`, whose columns are the points from first_id on, to heap i.
+// Pushes row i of `distances` to heap i; the columns are the points from first_id on.
 __global__ void __launch_bounds__(push_threads)
     push_rows_kernel(const std::uint64_t* distances, std::int64_t ld, int columns,
                      std::uint32_t first_id, int k, std::uint64_t* heap_keys,
@@ -143,8 +144,8 @@ public:
         ids_.clear_to(0xff);
     }
 
-    // Writes to keys and ids while the device computes: pages that are new to the process take the
-    // host longer than the copy does.
+    // Fills keys and ids while the device computes: pages that are new to the process take the host
+    // longer than the copy does.
     void run(std::uint64_t* keys, std::uint32_t* ids) {
         const std::int64_t cells = n_ * part_.k;
         const std::int64_t grids = (n_ + part_.grid - 1) / part_.grid,
@@ -165,7 +166,7 @@ public:
             part_.progress.throw_if_cancelled();
         }
     }
-    // Sorted, to the host.
+    // Copies the sorted heaps to the host.
     void finish(std::uint64_t* keys, std::uint32_t* ids) {
         Buffer<std::int32_t> counts(n_, stream_);
         fill_kernel<<<item_blocks(n_), item_threads, 0, stream_>>>(
@@ -228,7 +229,7 @@ private:
         push(y, x, distances_.get(), part_.grid);
         std::int64_t ld = part_.grid;
         if (part_.symmetric) {
-            // Keys are moved as they are.
+            // Keys are moved as raw bits.
             transpose(reinterpret_cast<const double*>(distances_.get()), part_.grid, count(y),
                       count(x), reinterpret_cast<double*>(turned_.get()), stream_);
             ld = count(y);

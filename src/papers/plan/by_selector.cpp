@@ -1,5 +1,4 @@
-// Searches on a GPU by a selector that was asked for: which distances it stands behind
-// (papers/plan.h).
+// Searches on a GPU by a requested selector: chooses the distance kernel before it (papers/plan.h).
 #include <fmt/format.h>
 
 #include "exact/refuse.h"

@@ -1,5 +1,5 @@
-// The plan of a composed path, "kuang-zhao+bits": a distance kernel makes the matrix of f32 values
-// of some queries with all points of a chunk, a selector takes the smallest of each, and the direct
+// The plan of a composed path, "kuang-zhao+bits". A distance kernel makes the matrix of f32 values
+// of some queries with all points of a chunk, and a selector takes the smallest of each. The direct
 // filter's bound, refinement and retries do the rest.
 #include "papers/plan/composed.h"
 
@@ -27,13 +27,13 @@ std::string kernel_names() {
     return names;
 }
 
-// Bytes of one query's values, in the selector's layout once more, and of the selector's workspace
-// for these.
+// Bytes of one query's values, of their copy in the selector's layout, and of the selector's
+// workspace per value.
 double row_bytes(const gpu::Selector& selector, std::int64_t n) {
     const double copies = selector.layout == gpu::SelectLayout::by_column ? 8 : 4;
     return static_cast<double>(n) * (copies + static_cast<double>(selector.per_value));
 }
-// And of the rest of its workspace, and what it selects.
+// In addition, the rest of its workspace, and the selected entries.
 double bytes_per_query(const gpu::Selector& selector, std::int64_t n, std::int64_t listed) {
     return row_bytes(selector, n) +
            static_cast<double>(listed) * (12 + static_cast<double>(selector.per_neighbour)) +
@@ -55,7 +55,7 @@ Plan direct_plan(const Request& r, const Machine& machine, double part, double s
     refuse_other_than_direct(r, machine);
     Request own = r;
     own.path = kith::name(Path::direct_f32);
-    own.prepared = false;  // points without room on the device stream
+    own.prepared = false;  // points without room on the device are streamed
     own.device = spelled(choose_devices(r.device, r.data_device, machine));
     own.memory = r.memory > 0
                      ? std::max<std::int64_t>(
@@ -64,7 +64,7 @@ Plan direct_plan(const Request& r, const Machine& machine, double part, double s
     own.share = r.share * part;
     try {
         const Plan p = make(own, machine);
-        // Tiles of the direct filter are a poll apart.
+        // Progress is polled once per tile of the direct filter.
         own.most_queries = gpu::tuning::responsive_queries(
             p.chunk_points, r.shape.d, slower * gpu::tuning::direct_cost(r.metric.traits.direct));
         if (r.most_queries > 0) own.most_queries = std::min(own.most_queries, r.most_queries);
@@ -91,8 +91,8 @@ Plan composed(const Request& r, const Machine& machine) {
     if (distances->expanded() && machine.products_absence)
         if (const std::string why = machine.products_absence(); !why.empty())
             refuse("path: '{}': {}", r.path, why);
-    // Half of the budget is the filter's, half the matrix'. The slowest kernels and selectors take
-    // some sixteen times as long as the direct filter.
+    // Half of the budget is for the filter, half for the matrix. The slowest kernels and selectors
+    // take some sixteen times as long as the direct filter.
     constexpr double of_filter = 0.5, slower = 16;
     Plan p = direct_plan(r, machine, of_filter, slower);
     const Machine::Device& device = machine.devices[static_cast<std::size_t>(p.device)];
@@ -122,14 +122,14 @@ Plan composed(const Request& r, const Machine& machine) {
             fmt::format(
                 "memory: {:.0f} bytes; path '{}' needs {:.0f} for the distances of one query",
                 budget, r.path, 2 * (each + fixed)));
-    // Whole panels of queries, where there are several; one even of a larger matrix.
+    // Whole panels of queries, if there are several; one panel even of a larger matrix.
     constexpr std::int64_t panel = gpu::filter_tile_queries;
     const auto most_queries = static_cast<std::int64_t>(gpu::tuning::most_matrix_bytes /
                                                         row_bytes(*selector, n)),
                with_room = static_cast<std::int64_t>(room / each);
     std::int64_t queries = std::min({std::max(most_queries, panel), with_room, p.query_tile});
     if (queries > panel && queries < r.shape.q) queries -= queries % panel;
-    // And whole matrices in a tile, where there are several tiles.
+    // Whole matrices in a tile, if there are several tiles.
     if (const std::int64_t tile = p.query_tile - p.query_tile % queries; p.query_tile < r.shape.q) {
         Request whole = r;
         whole.most_queries = tile;

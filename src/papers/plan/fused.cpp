@@ -1,6 +1,6 @@
-// The plan of a fused path, "hanak-fused": a kernel that computes distances and selects among them
-// at once, so that there is no matrix; the direct filter's bound, refinement and retries do the
-// rest, as of composed paths.
+// The plan of a fused path, "hanak-fused": one kernel computes distances and selects among them, so
+// there is no matrix. The direct filter's bound, refinement and retries do the rest, like for
+// composed paths.
 #include "papers/plan/fused.h"
 
 #include <fmt/format.h>
@@ -20,8 +20,7 @@ bool is_fused(const std::string& path) {
 
 namespace {
 
-// The fused kernels' registers hold lists beside sums: they have the steps of distance::with_norm
-// alone.
+// Fused kernels hold lists in addition to sums: they have the steps of distance::with_norm alone.
 bool is_norm(metric::Direct form) {
     return form == metric::Direct::squares || form == metric::Direct::sum ||
            form == metric::Direct::maximum || form == metric::Direct::powers;
@@ -38,10 +37,10 @@ Plan fused(const Request& r, const Machine& machine) {
             "direct form have composed paths, such as register-tiled+bits",
             r.path);
     const gpu::FusedKernel& kernel = *gpu::find_fused_kernel(r.path);
-    // Lists are short: most of the budget is the filter's, whose tiles of queries these are.
+    // Lists are short: most of the budget is for the filter, which has the same tiles of queries.
     constexpr double of_filter = 0.875;
-    constexpr double slower =
-        4;  // than the direct filter, for most shapes; an NVIDIA H200, 2026-11-23, hanak-5.8
+    // How much slower than the direct filter, for most shapes (measured: benchmark hanak-5.8).
+    constexpr double slower = 4;
     Plan p = direct_plan(r, machine, of_filter, slower);
     const Machine::Device& device = machine.devices[static_cast<std::size_t>(p.device)];
     const std::int64_t n = p.chunk_points,
@@ -50,7 +49,7 @@ Plan fused(const Request& r, const Machine& machine) {
     if (listed < std::min(n, wanted + 1))
         refuse("path: '{}' keeps up to {} points of a query, more than which {} neighbours need",
                r.path, kernel.most_listed, r.shape.k);
-    // A query has a list of candidates, and one of each part of the points.
+    // A query has a list of candidates, and one for each part of the points.
     const double list = static_cast<double>(gpu::fused_list_bytes(listed)),
                  budget = device_budget(r, device), room = budget * (1 - of_filter),
                  least = 2 * list;

@@ -44,8 +44,8 @@ std::vector<RuledPath> by_hanak_rule(const std::string& path, const RuleCase& c)
 }
 
 Plan ruled(const Request& r, const Machine& machine) {
-    refuse_other_than_direct(r,
-                             machine);  // as any of its paths would, by the name that was asked for
+    // Refuses like any of its paths would, but by the requested name.
+    refuse_other_than_direct(r, machine);
     const Shape& s = r.shape;
     const std::int64_t wanted = std::min(s.n, s.k + (s.graph ? 1 : 0));
     const std::vector<RuledPath> paths = by_hanak_rule(

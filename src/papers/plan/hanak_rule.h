@@ -1,7 +1,7 @@
-// Hanak 2023, 5.6 and Fig. 5.1: which kernels answer a search, by queries, points, dimensions and
-// neighbours, as two tables, of selectors and of distance kernels; the first row that fits and can
-// run decides. A Tesla V100 was measured there; kith's own choice is the planner's (planner.cpp)
-// and that of gpu/select/choice.h. Plain host code.
+// Hanak 2023, 5.6 and Fig. 5.1: the kernels that answer a search, by queries, points, dimensions
+// and neighbours. There are two tables, of selectors and of distance kernels; the first row that
+// fits and can run decides. They were measured on a Tesla V100 there. kith's own choice is the
+// planner's (planner.cpp) and that of gpu/select/choice.h. Plain host code.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ namespace kith::planner {
 
 struct RuleCase {
     std::int64_t n = 0, q = 0, d = 0, k = 0;
-    std::int64_t listed =
-        0;  // values that the selector is to take of a row: k, or some more behind distances in f32
+    // Values that the selector takes of a row: k, or some more for distances in f32.
+    std::int64_t listed = 0;
 };
 
-// A row: what it does not state fits everything.
+// A row: a field that it does not set fits everything.
 struct RuleRow {
     std::string_view name;  // of a selector or of a distance kernel
     std::int64_t min_q = 0, max_q = INT64_MAX, max_n = INT64_MAX, max_d = INT64_MAX,
@@ -33,7 +33,7 @@ struct RuleRow {
     }
 };
 
-// Distances and selection in one kernel, which is a path of its own.
+// Distances and selection in one kernel, a path of its own.
 inline constexpr RuleRow fused_rule = {.name = "hanak-fused",
                                        .min_q = 8000,
                                        .max_d = 32,
@@ -48,7 +48,7 @@ inline constexpr RuleRow selection_rule[] = {
     {.name = "sample-select-1", .reason = "large k"},
 };
 
-// Fig. 5.1: throughput by queries and dimensions. The last row names what there always is.
+// Fig. 5.1: throughput by queries and dimensions. The last row names a kernel that always exists.
 inline constexpr RuleRow distance_rule[] = {
     {.name = "baseline", .max_q = 1, .reason = "one query reads every point once"},
     {.name = "kuang-zhao", .max_q = 127, .reason = "few queries"},
@@ -58,7 +58,7 @@ inline constexpr RuleRow distance_rule[] = {
     {.name = "kuang-zhao", .reason = "tiles of coordinates in shared memory"},
 };
 
-// The row of the selection table for c: the first that fits and whose selector takes c.listed
+// The row of the selection table for c: the first that fits and has a selector that takes c.listed
 // values.
 constexpr const RuleRow& select_by_rule(const RuleCase& c) {
     const RuleRow* last = nullptr;
@@ -74,12 +74,12 @@ struct RuledPath {
     std::string path, reason;
 };
 
-// Whether the path leaves something to the rule.
+// True if the path leaves a choice to the rule.
 bool is_ruled(const std::string& path);
-// The paths that the rule makes of "hanak-rule" or "KERNEL+hanak-rule", and why: the first that
-// serves the search counts.
+// The paths that the rule makes of "hanak-rule" or "KERNEL+hanak-rule", with reasons; the first
+// that serves the search counts.
 std::vector<RuledPath> by_hanak_rule(const std::string& path, const RuleCase& c);
-// The plan of that path. Throws as make() does.
+// The plan of that path. Throws like make().
 Plan ruled(const Request& request, const Machine& machine);
 
 }  // namespace kith::planner

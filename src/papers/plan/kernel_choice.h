@@ -1,4 +1,4 @@
-// The distance kernel for a selector that was asked for without one. Plain host code.
+// The distance kernel for a selector that was requested without one. Plain host code.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace kith::planner {
 
-// A distance kernel, and where it is the fastest: what a row does not state fits everything.
+// A distance kernel, and the cases in which it is the fastest: a field that a row does not set fits
+// everything.
 struct KernelRow {
     std::string_view name;
     std::int64_t max_q = INT64_MAX, min_d = 0, max_d = INT64_MAX;
@@ -19,9 +20,9 @@ struct KernelRow {
     }
 };
 
-// The matrix alone, by q from 1 to 8,192 and d from 4 to 512 on an NVIDIA H200, 2026-11-23
+// Times of the matrix alone, by q from 1 to 8,192 and d from 4 to 512 on an NVIDIA H200, 2026-11-23
 // (`kith-bench search --table hanak-fig5.1`, bench/results/h200/hanak-5.1.txt; d 256:
-// distance-kernels-cuvs.txt); bounds between the grid's values are reasoned. The last row fits
+// distance-kernels-cuvs.txt). Bounds between the grid's values are reasoned. The last row fits
 // everything.
 inline constexpr KernelRow kernel_rows[] = {
     {.name = "baseline", .max_q = 1, .reason = "one query reads every point once"},
@@ -33,7 +34,7 @@ inline constexpr KernelRow kernel_rows[] = {
     {.name = "register-tiled", .reason = "tiles of pairs in registers"},
 };
 
-// The first row that fits and whose kernel serves: that of products only where `products`.
+// The first row that fits and has a kernel that serves: matrix products only if `products`.
 constexpr const KernelRow& fastest_kernel(std::int64_t q, std::int64_t d, bool products) {
     const KernelRow* last = nullptr;
     for (const KernelRow& row : kernel_rows) {

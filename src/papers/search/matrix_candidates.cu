@@ -1,5 +1,5 @@
-// Candidates from the whole matrix of f32 distances: a distance kernel and a selector, some queries
-// at a time. Or from a fused kernel, in which both are one (papers/gpu.h, list_candidates).
+// Candidates from the whole matrix of f32 distances, by a distance kernel and a selector, some
+// queries at a time; or from a fused kernel (papers/gpu.h, list_candidates).
 
 #include <algorithm>
 #include <utility>
@@ -21,7 +21,7 @@ namespace {
 
 using papers::MatrixTile;
 
-// What a selector leaves of rows of values.
+// A selector's output for rows of values.
 struct Selected {
     const float* values;
     const std::int64_t* positions;
@@ -30,7 +30,7 @@ struct Selected {
     }
 };
 
-// What a fused kernel leaves.
+// A fused kernel's output.
 struct PackedLists {
     const Packed* entries;
     __device__ Candidate at(std::int64_t cell) const {
@@ -39,7 +39,8 @@ struct PackedLists {
     }
 };
 
-// A block per query from the first, of threads_of(listed): its entries are adjacent, in any order.
+// A block of threads_of(listed) threads per query from `first` on; a query's entries are adjacent,
+// in any order.
 template <class Entries>
 __global__ void list_kernel(Entries entries, std::int64_t first, std::int64_t listed,
                             std::int64_t n, CandidateLists lists) {

@@ -9,7 +9,7 @@ constexpr Prefetch prefetch = Prefetch::ahead;
 
 }  // namespace
 
-// A buffer of 512 serves small k: larger than k it is merged less often, and a merge of 512 is
+// Small k uses a buffer of 512: a buffer larger than k is merged less often, and a merge of 512 is
 // cheap. Eight reads leave the registers that a merge of 2048 needs.
 void bits_scan(const BitsScan& scan) {
     const std::int64_t k = scan.job.k;

@@ -1,8 +1,8 @@
 // "bits" (Hanak 2023, 4.1): the kernel, for any size of block, buffer and reads.
 //
-// A grid has a block per part of a row (one part: the whole row). The block scans its part
-// (scan_row.cuh) into its queue (block_queue.cuh); a thread owns `reads` values per chunk of the
-// scan and `items` entries in a merge.
+// grid     a block per part of a row (one part: the whole row)
+// block    scans its part (scan_row.cuh) into its queue (block_queue.cuh)
+// thread   owns `reads` values per chunk of the scan and `items` entries in a merge
 #pragma once
 
 #include "gpu/select/bits/block_queue.cuh"
@@ -13,15 +13,14 @@ namespace kith::gpu {
 
 struct BitsScan {
     SelectJob job;
-    std::int64_t parts = 1,
-                 part_size =
-                     0;  // part p holds the columns [p * part_size, (p + 1) * part_size) of its row
-    Packed* lists = nullptr;  // parts * k sorted entries per row, packed_end where a part is short;
-                              // null: to the result
+    // Part p holds the columns [p * part_size, (p + 1) * part_size) of its row.
+    std::int64_t parts = 1, part_size = 0;
+    // parts * k sorted entries per row, padded with packed_end if a part is short; null: entries go
+    // to the result.
+    Packed* lists = nullptr;
 };
 
-// One scan per row into the result, by the policy that "bits" uses for k; parts of rows into their
-// lists.
+// Scans each row into the result, by the policy of "bits" for k; parts of rows go to their lists.
 void bits_scan(const BitsScan& scan);
 
 namespace bits {
@@ -33,8 +32,8 @@ struct RowParts {
     unsigned long long* counts;
 };
 
-// Blocks of an SM that registers must suffice for: 1024 threads, fewer where a merge finds many of
-// them taken.
+// Blocks per SM that registers must suffice for: 1024 threads, fewer if a merge needs many
+// registers.
 constexpr int blocks_per_sm(int threads, int items, int reads, Prefetch prefetch) {
     const int held = 2 * items + (prefetch == Prefetch::ahead ? reads : 0);
     return (held < 32 ? 1024 : held < 40 ? 768 : 640) / threads;

@@ -1,11 +1,11 @@
 // "bits-global" (Hanak 2023, 5.6): bits with the k smallest in global memory, for k beyond a
 // block's shared memory.
 //
-// A grid has a block per row. The block scans its row (scan_row.cuh) into a buffer of 4096 in
-// shared memory; a full buffer is sorted in registers and merged with the row's sorted list, from
-// one of two lists in global memory to the other: every entry is written at the sum of its ranks in
-// both, found by binary search. The thesis' list is unsorted; a sorted one costs that merge and
-// gives the result in order.
+// A block owns a row and scans it (scan_row.cuh) into a buffer of 4096 in shared memory. A full
+// buffer is sorted in registers and merged with the row's sorted list, from one of two lists in
+// global memory to the other. Every entry is written at the sum of its ranks in both, found by
+// binary search. The thesis' list is unsorted; a sorted one costs that merge and gives the result
+// in order.
 #include "gpu/primitives/bitonic.cuh"
 #include "gpu/runtime/device_memory.h"
 #include "gpu/select/bits/scan_row.cuh"
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int threads = 512, items = 8, reads = 8;
 
-// Of `count` sorted entries, how many are smaller than p.
+// The number of smaller entries than p among `count` sorted ones.
 __device__ __forceinline__ int rank_in(const Packed* sorted, int count, Packed p) {
     int low = 0;
     while (count > 0) {

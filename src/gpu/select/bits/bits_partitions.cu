@@ -1,11 +1,12 @@
-// "bits-partitions" (Hanak 2023, 5.4.2): few rows, cut into parts for many blocks; a second pass
+// "bits-partitions" (Hanak 2023, 5.4.2): few rows, split into parts for many blocks; a second pass
 // merges the parts.
 //
-// First grid: a block per part (bits.cuh) leaves the part's sorted k smallest as a list. Second
-// grid: a block per row reads the lists across, the smallest entries of all lists first, a thread
-// owning `reads` entries of a chunk. A chunk holds at least one entry of every list, so the first
-// chunk without a candidate ends the row; the thesis, whose second pass is the bits kernel on the
-// lists, reads them all.
+// first grid    a block per part (bits.cuh) writes the part's k smallest as a sorted list
+// second grid   a block per row reads across the lists, the smallest entries of all lists first; a
+//               thread owns `reads` entries of a chunk
+//
+// A chunk holds at least one entry of every list, so the first chunk without a candidate ends the
+// row. The second pass of the thesis is the bits kernel on the lists, and reads them all.
 #include <algorithm>
 
 #include "gpu/runtime/device.h"
@@ -62,7 +63,7 @@ __global__ void __launch_bounds__(threads)
     for (int j = threadIdx.x; j < k; j += threads) out.put(row, j, queue.at(j));
 }
 
-// Parts for one wave of the blocks of bits (four per SM), each long enough to be worth a list of k.
+// Parts for one wave of the blocks of bits (four per SM), each long enough to pay for a list of k.
 std::int64_t chosen_parts(const SelectJob& job) {
     const std::int64_t wave = std::int64_t{4} * device_attributes().multiprocessors / job.rows;
     const std::int64_t worth = job.n / std::max<std::int64_t>(16384, 8 * job.k);
@@ -71,7 +72,7 @@ std::int64_t chosen_parts(const SelectJob& job) {
 
 }  // namespace
 
-// variant: the number of parts; 0: chosen.
+// variant: the number of parts; 0: chosen_parts().
 void bits_partitions(const SelectJob& job, int variant) {
     BitsScan scan{job};
     scan.parts = std::min<std::int64_t>(variant == 0 ? chosen_parts(job) : variant, job.n);

@@ -1,8 +1,8 @@
 // The k smallest entries that a block has seen, with a buffer for candidates (Hanak 2023, 4.1).
 //
-// A block owns the queue. Between merges the sorted entries and the buffer rest in shared memory,
-// so that the registers belong to the scan; a merge takes the buffer into registers (`items` per
-// thread, consecutive layout), sorts it, takes the smaller of each pair with the reversed queue
+// A block owns the queue. Between merges the sorted entries and the buffer stay in shared memory,
+// so that the scan has the registers. A merge takes the buffer into registers (`items` per thread,
+// consecutive layout) and sorts it. Then it keeps the smaller of each pair with the reversed queue
 // (R_2k) and sorts that bitonic sequence.
 #pragma once
 
@@ -10,29 +10,29 @@
 
 namespace kith::gpu {
 
-// Holds `capacity` entries, k of which are asked for; buffers threads * items candidates.
+// Holds `capacity` entries, at least k, and buffers threads * items candidates.
 template <int capacity, int threads_, int items>
 struct BlockQueue {
     static constexpr int threads = threads_;
     static constexpr int buffer_size = threads * items;
-    static constexpr int holders =
-        capacity / items;  // threads whose registers hold the queue in a merge
+    // Threads with the queue in their registers during a merge.
+    static constexpr int holders = capacity / items;
     static_assert(buffer_size >= capacity && holders >= 1);
 
     struct Storage {
         Packed entries[capacity];
         Packed buffer[buffer_size];
-        int fill;  // entries that were offered to the buffer since the last merge; may exceed
-                   // buffer_size
+        // Entries offered to the buffer since the last merge; may exceed buffer_size.
+        int fill;
     };
 
     Storage& shared;
     int k;
 
-    // The place of position p, such that the threads of a warp reach different banks.
+    // The place of position p, such that the threads of a warp use different banks.
     static __device__ __forceinline__ int place(int p) { return p % items * holders + p / items; }
     __device__ __forceinline__ Packed at(int p) const { return shared.entries[place(p)]; }
-    // What a candidate must be smaller than.
+    // The threshold: a candidate must be smaller.
     __device__ __forceinline__ Packed radius() const { return at(k - 1); }
 
     __device__ __forceinline__ void clear() {
@@ -41,7 +41,7 @@ struct BlockQueue {
         __syncthreads();
     }
 
-    // Merges one unsorted entry per register; whole block. Barriers lie before the first use of the
+    // Merges one unsorted entry per register; whole block. Has barriers before the first use of the
     // buffer's memory and after the last write.
     __device__ __forceinline__ void merge(Packed (&x)[items]) {
         bitonic::sort_block<threads>(x, shared.buffer);
@@ -61,7 +61,7 @@ struct BlockQueue {
         __syncthreads();
     }
 
-    // Merges the buffer; a barrier must lie between the last push and this.
+    // Merges the buffer; requires a barrier after the last push.
     __device__ __forceinline__ void merge_buffer() {
         const int count = shared.fill;
         Packed x[items];

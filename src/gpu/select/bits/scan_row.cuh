@@ -1,21 +1,20 @@
 // A block scans a stretch of a row into its queue (Hanak 2023, 4.1 and 4.1.5).
 //
-// The block owns the stretch and walks it in chunks of threads * reads values; a thread owns
-// `reads` of a chunk, loaded by up to 16 bytes at once from addresses aligned to that. A value
-// passes if it is below the k-th smallest seen, held as a float; what passes goes to the queue's
-// buffer in shared memory by one atomic add per thread. What finds the buffer full stays behind
-// until the block, which votes once per chunk, has merged the buffer into the queue.
+// The block walks its stretch in chunks of threads * reads values. A thread owns `reads` of a
+// chunk, loaded by up to 16 bytes at once from addresses aligned to that. A value is a candidate if
+// it is below the k-th smallest seen, held as a float. Candidates go to the queue's buffer in
+// shared memory by one atomic add per thread. A candidate that finds the buffer full waits until
+// the block, which votes once per chunk, has merged the buffer into the queue.
 //
-// Ties: a value of the chunk has a larger index than everything seen before it, so an equal value
-// can be dropped unseen; only what passes is packed. Packed entries cost 8 bytes of shared memory,
-// as the thesis' (distance, label) pairs do, and 64-bit comparators in the merges, where the pairs
-// compare 32.
+// Ties: a value of the chunk has a larger index than all values seen before it, so an equal value
+// can be dropped; only candidates are packed. Packed entries cost 8 bytes of shared memory, as the
+// thesis' (distance, label) pairs do. Merges compare 64 bits, where the pairs compare 32.
 //
 // A queue (block_queue.cuh, bits_global.cu, queues/block_merge_queue.cu) has: threads, buffer_size,
 // shared.buffer, shared.fill, radius(), merge_buffer().
 //
-// Counted (KITH_COUNT_OPERATIONS): values that enter the buffer in insertion_slot, its merges in
-// merge_slot.
+// Counted (KITH_COUNT_OPERATIONS): insertion_slot counts values that enter the buffer, merge_slot
+// its merges.
 #pragma once
 
 #include "gpu/primitives/tally.cuh"
@@ -24,12 +23,12 @@
 namespace kith::gpu {
 
 enum class Prefetch {
-    none,   // a chunk is read when the last is done
-    l2,     // and the next is fetched to the L2 cache at the same time (Hanak 2023, 4.1.5)
-    ahead,  // the next chunk is read into the registers that the last has left, before the vote
+    none,   // a chunk is read when the previous one is done
+    l2,     // and the next one is prefetched to L2 meanwhile (Hanak 2023, 4.1.5)
+    ahead,  // the next chunk is read into the freed registers, before the vote
 };
 
-// Values [0, count) of `first`, the first of which has index `index` in its row.
+// Values [0, count) of `first`; `index` is the first one's index in its row.
 struct Stretch {
     const float* first;
     std::int64_t count;
@@ -87,10 +86,11 @@ private:
     bool largest_;
     std::uint32_t sign_;
     unsigned long long* counts_;
-    float bound_;  // the radius as an ascending() value; NaN while fewer than k are seen or the
-                   // k-th is a NaN
+    // The threshold (radius) as an ascending() value; NaN while fewer than k are seen or the k-th
+    // is a NaN.
+    float bound_;
 
-    // Whole block, a barrier behind the last push.
+    // Whole block, after a barrier that follows the last push.
     __device__ __forceinline__ void merge() {
         if (threadIdx.x == 0) {
             KITH_COUNT(counts_, merge_slot, 1);
@@ -100,7 +100,7 @@ private:
     }
 
     static __device__ __forceinline__ float nothing() { return __uint_as_float(0x7fffffffu); }
-    // Where value i of the thread lies in a chunk.
+    // The place of the thread's value i in a chunk.
     static __device__ __forceinline__ int place(int i) {
         return (i / width * Queue::threads + static_cast<int>(threadIdx.x)) * width + i % width;
     }
@@ -146,9 +146,9 @@ private:
         bound_ = open ? nothing() : ascending(__uint_as_float(bits));
     }
 
-    // The values of a new chunk that are below the radius. Against a number the comparison of
-    // floats is exact: NaNs and what lies outside the stretch fail it, and so do equal values,
-    // whose indices are larger.
+    // The values of a new chunk that are below the threshold. Against a number the comparison of
+    // floats is exact: NaNs and values outside the stretch fail it. Equal values fail it too: their
+    // indices are larger.
     __device__ __forceinline__ unsigned candidates(const float (&x)[reads],
                                                    std::int64_t chunk) const {
         unsigned passed = 0;
@@ -182,8 +182,8 @@ private:
         return passed;
     }
 
-    // push() after a merge, whose radius may exclude values: by then their registers have been
-    // reused, so they are read once more, from a cache.
+    // push() after a merge, which may have lowered the threshold. The values' registers have been
+    // reused, so they are read again, from a cache.
     __device__ __forceinline__ unsigned push_again(std::int64_t chunk, unsigned passed) {
         const Packed radius = queue_.radius();
         unsigned left = 0;

@@ -1,24 +1,23 @@
 // The selector "cluster-select": one launch, a cluster of blocks per row, the row in their
 // registers.
 //
-//   grid      rows x blocks, in clusters of `blocks` (1 to 16); a block takes an equal share of the
-//   row limit     from a sample that every block has: of 128 or 256 groups of threads the least key
-//   each, of which the k-th
-//             smallest has k values at or below it, so nothing above is looked at again; of more
-//             than 256 neighbours one key per group, of which a rank above the expected one is
-//             likely to have them, and counting tells
-//   gather    what is within the limit goes to the first block's shared memory (distributed shared
-//   memory, one atomic
-//             operation per warp), if there is likely to be room
-//   rounds    else, or if that was too much or too little, the values within the limit are counted
-//   in 2,048 equal
-//             intervals of their keys, by every block for itself; each adds all blocks' counts up
-//             and keeps the interval that holds the k-th, until no more are left than are worth
-//             sorting, and they are gathered. Equal keys are cut by their index in the same way.
-//   sort      by the first block, which writes the result: few entries by comparing each with all,
-//   more by intervals of
-//             their keys, or by a network where equal or clustered keys crowd an interval
-// No workspace is needed, and no value is read twice but those that are selected.
+//   grid        rows x blocks, in clusters of `blocks` (1 to 16); a block takes an equal share of
+//               the row
+//   threshold   from a sample that every block has. Up to 256 neighbours: the least key of each of
+//               128 or 256 groups of threads. The k-th of them has k values at or below it, so
+//               values above it are dropped. More neighbours: one key of each group. A rank above
+//               the expected one likely has k values at or below it, and counting tells
+//   gather      values within the threshold go to the first block's shared memory (distributed
+//               shared memory, one atomic operation per warp), if they are likely to fit
+//   rounds      else, or if those were too many or too few, every block counts its values within
+//               the threshold in 2,048 equal intervals of their keys. Each adds up all blocks'
+//               counts and keeps the interval with the k-th, until the rest is worth sorting and is
+//               gathered. Equal keys are split by their index in the same way
+//   sort        by the first block, which writes the result: few entries by comparing each with
+//               all, more by intervals of their keys, or by a network if equal or clustered keys
+//               crowd an interval
+//
+// It needs no workspace, and reads only selected values twice.
 #include <atomic>
 #include <bit>
 
@@ -46,19 +45,20 @@ struct ClusterJob {
     std::int64_t stride, n;
     const std::int64_t* lengths;  // of the rows, or null
     int blocks, k;
-    bool largest, vectors;  // four values at a time lie where a vector may
+    bool largest, vectors;  // four adjacent values may be loaded as a vector
     std::int64_t* ids;
     void* out;
 };
 
-// What is known of where the k-th lies: `before` values lie below `low`, and the k-th is among the
-// `inside` values from `low` to `high`, or beyond if nobody has counted them.
+// The location of the k-th: `before` values lie below `low`. The k-th is among the `inside` values
+// from `low` to `high`, or beyond `high` until they have been counted.
 struct Range {
     std::uint32_t low, high, before, inside;
 };
 
-// Cuts a range into intervals and keeps the one that holds the k-th; false: keeps what lies beyond.
-// at(u, x): whether value u is in the range, and where. `round` counts the calls.
+// Splits a range into intervals and keeps the one with the k-th. If the k-th lies beyond the range,
+// keeps what is beyond it and returns false. at(u, x): true if value u is in the range, with its
+// place in x. `round` counts the calls.
 template <int held, class At>
 __device__ __forceinline__ bool narrow(Range& range, int k, int blocks, int& round,
                                        ClusterShared& shared, At at) {
@@ -81,7 +81,7 @@ __device__ __forceinline__ bool narrow(Range& range, int k, int blocks, int& rou
         own.z += c.z;
         own.w += c.w;
     }
-    // All have left the round before this one: its counts are free.
+    // All blocks have left the previous round: its counts are free.
     reinterpret_cast<uint4*>(shared.counts[(round + 1) % 2])[threadIdx.x] = uint4{};
     std::uint32_t total;
     std::uint32_t before = range.before + block_prefix<cluster_threads>(
@@ -110,9 +110,9 @@ __device__ __forceinline__ bool narrow(Range& range, int k, int blocks, int& rou
     return true;
 }
 
-// Puts what passes into the first block's entries, unless there is no room, and counts it there.
-// `cut`: of the values of the largest key those beyond index `last` stay out, and so does what lies
-// beyond the share.
+// Appends the values within the threshold to the first block's entries and counts them there; does
+// not write if there is no room. `cut`: excludes values of the largest key with an index beyond
+// `last`, and places beyond the share.
 template <class T, int held>
 __device__ __forceinline__ void gather(const Share<T, held>& share, std::uint32_t high, bool cut,
                                        std::uint32_t last, ClusterShared* first) {
@@ -154,8 +154,8 @@ __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
     ClusterShared& shared = *reinterpret_cast<ClusterShared*>(storage);
     const std::int64_t row = blockIdx.x / static_cast<unsigned>(job.blocks);
     const int blocks = job.blocks, rank = block_rank(blocks);
-    // Nothing is written to a block that has not started: the wait for them is behind the row's
-    // reads.
+    // A block that has not started must not be written to: the wait for all blocks comes after the
+    // reads of the row.
     arrive_at_blocks(blocks);
     const T* const values = static_cast<const T*>(job.values) + row * job.stride;
     const std::int64_t length =
@@ -178,9 +178,9 @@ __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
                 static_cast<std::uint32_t>(n)};
     if (sampling.groups == few_groups) range.high = limit_of<few_groups>(sampling.rank, shared);
     else if (sampling.groups > 0) range.high = limit_of<most_groups>(sampling.rank, shared);
-    std::uint32_t last =
-        n > 0 ? static_cast<std::uint32_t>(n - 1) : 0;  // index up to which the largest key passes
-    // As many as are worth sorting for k, before another round would find fewer.
+    // Values of the largest key pass up to this index.
+    std::uint32_t last = n > 0 ? static_cast<std::uint32_t>(n - 1) : 0;
+    // Few enough to be sorted for k, at less cost than another round.
     const std::uint32_t enough = max(256, 2 * k), least = range.low;
     ClusterShared* const leader = in_block(&shared, 0);
     std::uint32_t found = 0;
@@ -212,14 +212,14 @@ __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
             } while (among.before + among.inside > enough);
             last = among.high;
         }
-        // All have read the count of the first attempt: a round lies between.
+        // All have read the count of the first attempt: a round has passed since.
         if (rank == 0 && threadIdx.x == 0) shared.found = 0;
         sync_blocks(blocks);
         gather(share, range.high, cut || range.high == exact::Order<float>::nan, last, leader);
         sync_blocks(blocks);
     }
     if (rank != 0) {
-        sync_blocks(blocks);  // the first block's memory stays until all have read its count
+        sync_blocks(blocks);  // the first block's memory must stay until all have read its count
         return;
     }
 
@@ -229,7 +229,7 @@ __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
         job.ids[row * job.k + j] = index;
         if (!out) return;
         if constexpr (std::is_same_v<T, float>) {
-            // A key says what the value is, but for the sign of zero and the bits of a NaN.
+            // A key determines the value, except for the sign of zero and the bits of a NaN.
             const auto key = static_cast<std::uint32_t>(entry >> 32);
             const float value = exact::Order<float>::value(job.largest ? ~key : key);
             if (key != exact::Order<float>::nan && value != 0.0f) {
@@ -266,8 +266,9 @@ __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
     sync_blocks(blocks);
 }
 
-// A bit for each device that has been told what a kernel takes, by its element type and the bits of
-// `held`: telling it takes as long as a launch. No variable template: libraries would share it.
+// A bit for each device on which a kernel's attributes are set, by its element type and the bit
+// width of `held`: setting them takes as long as a launch. It is no variable template, which
+// libraries would share.
 constinit std::atomic<std::uint64_t> allowed[8][8] = {};
 
 template <class T, int held>

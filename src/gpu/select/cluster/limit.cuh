@@ -1,5 +1,5 @@
-// A row in the registers of a cluster's blocks, and a limit from a sample of it, above which
-// nothing is looked at again (cluster_select.cu).
+// A row in the registers of a cluster's blocks, and a threshold (limit) from a sample of it, above
+// which values are dropped (cluster_select.cu).
 #pragma once
 
 #include <cmath>
@@ -16,10 +16,10 @@ using tuning::cluster_threads;
 
 constexpr int warps = cluster_threads / 32, few_groups = 128, most_groups = 256;
 constexpr int intervals = 2048, own_intervals = intervals / cluster_threads;
-// Entries that the first block can sort, how many of them by comparing each with all, and else how
-// many of an interval.
+// Limits: entries that the first block can sort, entries that it sorts by comparing each with all,
+// and else entries of an interval.
 constexpr int most_entries = 8192, most_compared = cluster_threads / 2, most_of_an_interval = 64;
-// Up to so many neighbours the limit is a least key.
+// The largest k for which the sample has the least key of each group.
 constexpr int most_of_least = 256;
 static_assert(most_entries >= 2 * tuning::cluster_max_k && most_entries <= 16 * cluster_threads);
 
@@ -47,7 +47,7 @@ __device__ __forceinline__ std::uint32_t bits_of(Half v) {
     return v.bits;
 }
 
-// The value of a T that has these bits.
+// The value of a T with these bits.
 template <class T>
 __device__ __forceinline__ float value_of(std::uint32_t bits) {
     if constexpr (std::is_same_v<T, float16>)
@@ -58,7 +58,7 @@ __device__ __forceinline__ float value_of(std::uint32_t bits) {
 
 struct ClusterShared {
     alignas(16) std::uint32_t counts[2][intervals];
-    std::uint32_t behind_counts[4];  // sort_by_intervals takes both and these
+    std::uint32_t behind_counts[4];  // sort_by_intervals takes counts and these as one array
     Packed entries[most_entries];
     Packed sorted[tuning::cluster_max_k + most_of_an_interval];
     alignas(16) std::uint32_t sample[most_groups];
@@ -69,14 +69,13 @@ struct ClusterShared {
     std::uint32_t found;                     // entries, in the first block
 };
 
-static_assert(sizeof(ClusterShared) <=
-              99 << 10);  // what a block may have on compute capability 8.6
+static_assert(sizeof(ClusterShared) <= 99 << 10);  // limit of a block on compute capability 8.6
 
 // A block's share of a row in the registers of its threads.
 template <class T, int held>
 struct Share {
     const T* values;
-    std::uint32_t first;  // column of the first
+    std::uint32_t first;  // column of the first value
     int size;
     std::uint32_t key[held];
 
@@ -88,7 +87,7 @@ struct Share {
     }
     __device__ bool holds(int u) const { return place(u) < size; }
 
-    // All reads are on their way before the first is waited for.
+    // Issues all reads before it waits for the first.
     __device__ __forceinline__ void load(bool vectors, bool largest) {
 #pragma unroll
         for (int u = 0; u < held; u += 4) {
@@ -110,8 +109,8 @@ struct Share {
     }
 };
 
-// How the limit is taken: the sample's size, whether its keys are their groups' least, which of
-// them is the limit, and whether what is within it is likely to find room.
+// How the threshold is taken: the sample's size, whether it has its groups' least keys, the rank of
+// the threshold, and whether the values within it are likely to fit.
 struct Sampling {
     int groups = 0;  // 0: no limit
     bool least = false;
@@ -123,8 +122,8 @@ inline Sampling sampling_of(int k, int blocks, int held) {
     // A group lies within a warp.
     if (k <= most_of_least)
         return {k <= 64 && blocks <= 8 ? few_groups : most_groups, true, k, true};
-    // So many of a sample of single keys are expected among the k smallest; three standard
-    // deviations more.
+    // The expected number of single-key samples among the k smallest, and three standard deviations
+    // more.
     const double group = static_cast<double>(blocks) * held * cluster_threads / most_groups,
                  share = k / group;
     const int rank = static_cast<int>(share + 3 * std::sqrt(share)) + 2;
@@ -132,7 +131,7 @@ inline Sampling sampling_of(int k, int blocks, int held) {
     return {most_groups, false, rank, group * (rank + 3 * std::sqrt(rank)) <= most_entries};
 }
 
-// Gives every block of the cluster the sample and the least key of the row; returns that.
+// Gives every block of the cluster the sample and the least key of the row; returns the latter.
 template <class T, int held>
 __device__ __forceinline__ std::uint32_t take_sample(const Share<T, held>& share,
                                                      const Sampling& sampling, int blocks, int rank,
@@ -141,7 +140,7 @@ __device__ __forceinline__ std::uint32_t take_sample(const Share<T, held>& share
     const int threads =
         sampling.groups > 0 ? blocks * (cluster_threads / sampling.groups) : 1;  // within a warp
     const int group = (rank * cluster_threads + static_cast<int>(threadIdx.x)) / threads;
-    // Another place in each group, so that they are spread over the row.
+    // A different place in each group, so that the sample is spread over the row.
     const int at = group * 5 % held;
     std::uint32_t least = share.key[0], single = share.key[0];
 #pragma unroll
@@ -166,11 +165,10 @@ __device__ __forceinline__ std::uint32_t take_sample(const Share<T, held>& share
     return __reduce_min_sync(whole_warp, least);
 }
 
-// The key of the sample that has its rank. shared.limit is the largest key before.
+// The key of the sample with this rank. On entry shared.limit is the largest key.
 template <int groups>
 __device__ __forceinline__ std::uint32_t limit_of(int rank, ClusterShared& shared) {
-    // Four keys are compared by as many threads as there are for them, each with its part of the
-    // sample.
+    // `threads` threads compare four keys, each thread with its part of the sample.
     constexpr int threads = 4 * cluster_threads / groups;
     const auto* const sample = reinterpret_cast<const uint4*>(shared.sample);
     const uint4 keys = sample[threadIdx.x / threads];

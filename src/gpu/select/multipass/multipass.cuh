@@ -1,14 +1,14 @@
-// Multi-pass selection in one stage (Hanak 2023, 4.3): the skeleton that sample select and radix
-// select share.
+// Multi-pass selection in one stage (Hanak 2023, 4.3): the skeleton of sample select and radix
+// select.
 //
-// Grid: a block per row. A pass splits the entries in question into 256 buckets and counts them
+// A block owns a row. A pass splits the entries in question into 256 buckets and counts them
 // (`Split`); the bucket with the k-th entry stays in question. A second pass sends the lower
-// buckets' entries to the result and that bucket's entries to a buffer in global memory, and
-// everything repeats there, until the block can sort what is left. While the bucket is larger than
-// the buffer the row itself is counted again instead. A warp reads 128 adjacent values per load, a
+// buckets' entries to the result, and that bucket's entries to a buffer in global memory. The
+// passes repeat there until the block can sort the rest. While the bucket is larger than the
+// buffer, the row itself is counted again instead. A warp reads 128 adjacent values per load, a
 // lane four of them.
 //
-// Histograms are private to a lane: bin b of lane l is word 32 b + l, so neither banks nor
+// Histograms are private to a lane: bin b of lane l is word 32 b + l. So neither banks nor
 // addresses collide within a warp, however skewed the buckets are.
 #pragma once
 
@@ -31,13 +31,13 @@ struct MultipassShared {
     std::uint32_t bucket, below, in_bucket;
 };
 
-// The bucket with entry `need` (from 1), how many entries lie in the buckets below it and how many
-// in it.
+// The bucket with entry `need` (from 1), the number of entries in lower buckets, and in this one.
 struct Bucket {
     std::uint32_t number, below, inside;
 };
 
-// Counts entries: bucket_of(entry) for those of the walk that `counted` accepts.
+// Counts the entries of the walk that `counted` accepts, by their buckets: buckets_of(entries,
+// bucket) for four at a time.
 template <class Walk, class Counted, class BucketsOf>
 __device__ Bucket find_bucket(const Walk& source, std::uint32_t need, MultipassShared& s,
                               Counted counted, BucketsOf buckets_of) {
@@ -74,8 +74,8 @@ struct Interval {
     Packed low, high;
 };
 
-// Entries of `source` below the interval to the row's result, those inside to `buffer`, or to the
-// result too where `buffer` is null.
+// Sends entries of `source` below the interval to the row's result. Entries inside go to `buffer`,
+// or to the result too if `buffer` is null.
 template <class Walk>
 __device__ void partition(const Walk& source, Interval in, Packed* buffer, std::int64_t row,
                           const RowResult& result, MultipassShared& s) {
@@ -98,8 +98,7 @@ __device__ void partition(const Walk& source, Interval in, Packed* buffer, std::
     __syncthreads();
 }
 
-// The `need` smallest of at most multipass_base entries, sorted, behind what the row's result
-// holds.
+// Appends the `need` smallest of at most multipass_base entries, sorted, to the row's result.
 template <class Walk>
 __device__ void finish_small(const Walk& source, std::uint32_t count, std::uint32_t need,
                              std::int64_t row, const RowResult& result, MultipassShared& s) {
@@ -149,8 +148,8 @@ __global__ void __launch_bounds__(multipass_threads, 2)
     else finish_small(list, count, need, row, result, s);
 }
 
-// The k smallest of every row. `capacity`: entries of each row's buffer, at least multipass_base
-// where n is.
+// The k smallest of every row. `capacity`: entries of each row's buffer, at least the smaller of n
+// and multipass_base.
 template <class Split>
 void multipass_select(const SelectJob& job, std::int64_t capacity) {
     const bool at_once = job.n <= multipass_base || job.k == job.n;

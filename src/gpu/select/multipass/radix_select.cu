@@ -1,13 +1,13 @@
-// Radix select (Hanak 2023, 3.7.2 and 4.3): multi-pass selection whose buckets are digits of eight
-// bits, the most significant first. Mapping: multipass.cuh, a block per row.
+// Radix select (Hanak 2023, 3.7.2 and 4.3): multi-pass selection with digits of eight bits as
+// buckets, the most significant first. Mapping: multipass.cuh, a block per row.
 //
-// Digits are those of the packed (key, index): ties cost up to four passes more, over the indices,
-// where the original stops at any of the equal values. It stops as soon as a bucket is needed as a
-// whole.
+// Digits are those of the packed (key, index). Ties cost up to four more passes, over the indices;
+// the original stops at any of the equal values. The selection stops as soon as a whole bucket is
+// needed.
 //
-// "radix-select-rescaled": digits of (entry - least) scaled to the span of the row's entries, which
-// one more pass finds (3.7.2's remedy for digits that all values share, as those of distances in
-// many dimensions do).
+// "radix-select-rescaled": digits of (entry - least), scaled to the span of the row's entries,
+// which one more pass finds. It is 3.7.2's remedy for digits that all values share, as those of
+// distances in many dimensions do.
 #include <algorithm>
 
 #include "gpu/select/multipass/multipass.cuh"
@@ -41,7 +41,7 @@ struct DigitSplit {
     }
 };
 
-// Digits from the highest bit on in which the entries differ.
+// Digits start at the highest bit in which the entries differ.
 struct RescaledSplit {
     struct Splitters {
         Packed least[multipass_threads / 32], most[multipass_threads / 32];  // of a warp's entries
@@ -70,7 +70,7 @@ struct RescaledSplit {
             });
         in.low += static_cast<Packed>(found.number) << shift;
         in.high = in.low + min(in.high - in.low, (Packed{1} << shift) -
-                                                     1);  // the last bucket may end behind all keys
+                                                     1);  // the last bucket may end beyond all keys
         return found;
     }
 

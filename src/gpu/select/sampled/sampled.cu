@@ -1,4 +1,4 @@
-// The selector "sampled": see sampled.cuh. Short rows take a block each, long rows are cut into
+// The selector "sampled": see sampled.cuh. Short rows take a block each, long rows are split into
 // slices.
 #include "gpu/select/sampled/sampled.h"
 
@@ -8,8 +8,8 @@ namespace kith::gpu {
 
 void sampled(const SelectJob& job, int) {
     const SelectOut out = out_of(job, SelectLayout::by_row);
-    // The last sort's shared memory: devices with less than 128 KiB a block take the longest k by
-    // another way.
+    // The last sort needs shared memory: devices with less than 128 KiB a block take radix select
+    // for the largest k.
     const auto needed = static_cast<std::int64_t>(sampling::sorted_size(job.k) * sizeof(Packed));
     if (needed > 48 * 1024 && needed > device_attributes().shared_bytes)
         return radix_select(job, 0);

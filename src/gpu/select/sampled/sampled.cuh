@@ -1,11 +1,11 @@
-// Device code of the selector "sampled": a threshold from a sample, a scan that almost nothing
-// passes, a sort of the candidates.
+// Device code of the selector "sampled": a threshold from a sample, a scan with few candidates, a
+// sort of the candidates.
 //
-// The threshold is a pair (value, index), the r-th smallest of a sample that is spread over the
-// row, r a few standard deviations above the rank that the k-th smallest is expected to have there.
-// Ties need no care then: of a constant row the pair lets just enough indices pass. Nor does the
-// order of a row: the sample sees all of it. A row whose sample misleads has fewer than k
-// candidates, or more than there is room for, and is scanned again with a running threshold, so the
+// The threshold is a pair (value, index): the r-th smallest of a sample that is spread over the
+// row. Its r is a few standard deviations above the expected rank of the k-th smallest. Ties need
+// no care: in a constant row the pair admits just enough indices. The order of a row needs none
+// either, since the sample covers all of it. If the sample misleads, there are fewer than k
+// candidates, or more than fit. Then the row is scanned again with a running threshold, so the
 // answer never depends on luck.
 #pragma once
 
@@ -23,20 +23,20 @@ struct RowSlice {
     std::uint32_t first;
     int size;
 
-    // Where steps begin: 0, or up to three places before it, so that vectors of four are aligned.
+    // The base of the first step: 0, or up to three places before it, so that vectors of four are
+    // aligned.
     __device__ int begin() const {
         return -static_cast<int>(reinterpret_cast<std::uintptr_t>(values) / 4 % 4);
     }
 };
 
-// What passes: entries up to and including `last`.
+// A threshold: entries up to and including `last` pass.
 struct Limit {
     Packed last;
-    float with, without;  // values that pass up to `last`'s index, and after it
+    float with, without;  // largest values that pass up to `last`'s index, and after it
     bool everything;      // `last` is a NaN
 
-    // `with` and `without` are in the ascending sense: of a row whose largest values are wanted, of
-    // the negated values.
+    // `with` and `without` are ascending: they are of the negated values if the largest are wanted.
     __device__ explicit Limit(Packed p) : last(p) {
         constexpr std::uint32_t zero = 0x80000000u;
         const auto key = static_cast<std::uint32_t>(p >> 32);
@@ -50,9 +50,9 @@ struct Limit {
     }
 };
 
-// Reads a slice in steps of 16 values a thread. The next step is read into the registers that the
-// last has left, before the block votes on the last: so reads are always under way. What must be
-// looked at again is read again.
+// Reads a slice in steps of 16 values a thread. The next step is read into the freed registers
+// before the block votes on the last one, so reads are always in flight. Values that are needed
+// again are read again.
 template <int block>
 struct Reader {
     static constexpr int step = block * held;
@@ -60,7 +60,8 @@ struct Reader {
     bool largest;
     float v[held];
 
-    // Value u of a thread in the step at `base`: four adjacent ones, then 4 * block further on.
+    // The place of a thread's value u in the step at `base`: four adjacent ones, then 4 * block
+    // further on.
     __device__ static int place(int base, int u) {
         return base + (u / 4 * block + static_cast<int>(threadIdx.x)) * 4 + u % 4;
     }
@@ -92,7 +93,7 @@ struct Reader {
         }
     }
 
-    // The values of the loaded step that pass.
+    // Mask of the loaded step's values within the threshold.
     __device__ __forceinline__ unsigned passing(const Limit& limit, int base) const {
         const std::int64_t first = static_cast<std::int64_t>(slice.first) + base;
         const auto last = static_cast<std::int64_t>(index_of(limit.last));
@@ -108,7 +109,7 @@ struct Reader {
             }
         }
         if (!after && last < first + step) {
-            // The threshold's own value passes up to its own index only.
+            // The threshold's own value passes only up to its own index.
 #pragma unroll
             for (int u = 0; u < held; ++u)
                 if (mask >> u & 1u && entry(v[u], place(base, u)) > limit.last) mask &= ~(1u << u);
@@ -116,7 +117,7 @@ struct Reader {
         return mask;
     }
     // Appends the loaded step's values in `mask` to the buffer while there is room; returns those
-    // that found none.
+    // that did not fit.
     __device__ __forceinline__ unsigned append(unsigned mask, int base, Packed* buffer,
                                                int capacity, int* count) const {
         int at = atomicAdd(count, __popc(mask));
@@ -131,7 +132,7 @@ struct Reader {
         }
         return mask;
     }
-    // The same for values that have left the registers, against a threshold that may have been
+    // append() for values that have left the registers, against a threshold that may have been
     // tightened.
     __device__ __forceinline__ unsigned append_again(unsigned mask, int base, const Limit& limit,
                                                      Packed* buffer, int capacity,
@@ -163,10 +164,10 @@ private:
     }
 };
 
-// A sample of block * mine values, taken in two steps, so that other work can hide the reading. The
-// slice is cut into block * mine / 8 equal strata; eight adjacent values at a hashed place of each
-// go to eight adjacent threads, so the values of one thread lie far apart. A slice shorter than
-// twice the sample is read from its beginning.
+// A sample of block * mine values, taken in two steps, so that other work can hide the reads. The
+// slice is split into block * mine / 8 equal strata. Eight adjacent values at a hashed place of
+// each go to eight adjacent threads, so the values of one thread are far apart. A slice shorter
+// than twice the sample is read from its beginning.
 template <int block, int mine>
 struct Sample {
     float v[mine];
@@ -188,14 +189,14 @@ struct Sample {
         }
     }
     // The smallest of each mine / items values: for a rank far below their number, as good as the
-    // whole sample. Strata that follow each other go to different minima, as in a sorted row the
-    // smallest values are neighbours.
+    // whole sample. Consecutive strata go to different minima, because in a sorted row the smallest
+    // values are neighbours.
     template <int items>
     __device__ __forceinline__ void minima(Packed (&x)[items], const RowSlice& slice,
                                            bool largest) const {
 #pragma unroll
         for (int i = 0; i < items; ++i) {
-            // Places grow with the number: of equal keys the first has the smallest index.
+            // Places grow with j: among equal keys the first has the smallest index.
             std::uint32_t least = exact::Order<float>::nan;
             int which = i;
 #pragma unroll
@@ -214,9 +215,9 @@ struct Sample {
     }
 };
 
-// Streams a slice, whose first step is loaded, past a threshold into the buffer. Where the buffer
-// is full, `make_room(limit)` is called by all threads: it empties some of the buffer, lowers
-// *count and may tighten the threshold. Returns after a barrier, with *count entries in the buffer.
+// Streams a slice, with its first step loaded, past a threshold into the buffer. When the buffer is
+// full, all threads call `make_room(limit)`: it empties some of the buffer, lowers *count and may
+// tighten the threshold. Returns after a barrier, with *count entries in the buffer.
 template <int block, class MakeRoom>
 __device__ __forceinline__ void scan(Reader<block>& reader, Limit limit, Packed* buffer,
                                      int capacity, int* count, MakeRoom make_room) {
@@ -232,9 +233,9 @@ __device__ __forceinline__ void scan(Reader<block>& reader, Limit limit, Packed*
     __syncthreads();
 }
 
-// The k smallest of a slice (and perhaps more) into the buffer, against a running threshold: a full
-// buffer is sorted, its k smallest stay, and the k-th of them is the new threshold. k < capacity, a
-// power of two of at most 16 * block.
+// The k smallest of a slice (and perhaps more) into the buffer, against a running threshold. A full
+// buffer is sorted, its k smallest stay, and the k-th of them is the new threshold. Requires k <
+// capacity, a power of two of at most 16 * block.
 template <int block>
 __device__ __forceinline__ void scan_running(Reader<block>& reader, const Limit& limit, int k,
                                              Packed* buffer, int capacity, int* count) {

@@ -1,4 +1,4 @@
-// "sampled" in its two forms: a block per row, or rows cut into slices.
+// "sampled" in its two forms: a block per row, or rows split into slices.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace kith::gpu::sampling {
 
 // ---- a block per row
 inline constexpr std::int64_t short_most_n = 1 << 20, short_most_k = 2048;
-// Rows that are long must also fill whole waves of eight blocks per multiprocessor.
+// Rows of more than 32,768 values must also fill whole waves of eight blocks per multiprocessor.
 inline bool is_short(std::int64_t rows, std::int64_t n, std::int64_t k, int multiprocessors) {
     if (k > short_most_k || n > short_most_n) return false;
     if (n <= 32768) return true;
@@ -25,21 +25,21 @@ void select_short(const SelectJob& job, const SelectOut& out);
 inline constexpr std::int64_t long_most_k = 10752;
 // Values that a block samples.
 inline constexpr std::int64_t sample_part = 8192;
-// Sample entries that a row's parts pick between them.
+// The most sample entries that a row's parts pick together.
 inline constexpr std::int64_t most_picked = 4096;
-// Entries of a row's list: a power of two. The block that sorts it in place, of up to 1,024
-// threads, needs room for two entries a thread and takes at most 16.
+// Entries of a row's list: a power of two. A block of up to 1,024 threads sorts it in place: it
+// needs room for two entries a thread and takes at most 16.
 inline constexpr std::int64_t least_list = 2048, most_list = 16384;
 
-// How long rows are cut: columns of a slice, entries of a row's list, blocks that sample a row, and
-// the rank of the limit in the sample.
+// The plan of long rows: columns of a slice, entries of a row's list, blocks that sample a row, and
+// the rank of the threshold in the sample.
 struct SlicePlan {
     std::int64_t slice, list, parts, rank;
 };
 
 inline SlicePlan plan_slices(std::int64_t rows, std::int64_t n, std::int64_t k,
                              int multiprocessors) {
-    // Four waves of four blocks on each multiprocessor, of slices not too short and not too long.
+    // Four waves of four blocks on each multiprocessor, with slices neither too short nor too long.
     constexpr std::int64_t step = 4096;
     const std::int64_t blocks = std::int64_t{4} * 4 * multiprocessors;
     SlicePlan c{};
@@ -65,8 +65,7 @@ inline SlicePlan plan_slices(std::int64_t rows, std::int64_t n, std::int64_t k,
         for (c.list = least_list; c.list < most_list && static_cast<double>(c.list) < likely;
              c.list *= 2) {
         }
-        // A larger sample makes a shorter list; it is worth its time while the list is long against
-        // k.
+        // A larger sample makes a shorter list. That pays while the list is long compared with k.
         if (static_cast<double>(c.list) >= likely && c.list <= std::max<std::int64_t>(8192, 4 * k))
             break;
     }

@@ -1,19 +1,21 @@
-// "sampled-buckets", for many neighbours: a sample sort of the k smallest whose sorting never
-// leaves shared memory. A value is read once; one that may be among the k smallest is written once,
-// read once and sorted in a block.
+// "sampled-buckets", for large k: a sample sort of the k smallest with all sorting in shared
+// memory. A value is read once; one that may be among the k smallest is written once, read once and
+// sorted by a block.
 //
-//   take_bounds     a block per row: sorts a sample to beyond rank k; every few of its entries one
-//   is a bucket's bound distribute      a block per slice of a row: values up to the last bound go
-//   to a buffer in shared memory; when full,
-//                   it is put in the buckets' order and goes to the buckets' lists, a run for each
-//   measure         a block per row: sums of the buckets' sizes, which are the buckets' places in
-//   the result sort_buckets    a block per bucket: sampled_buckets_sort.cu
+//   take_bounds    a block per row: sorts a sample to beyond rank k; every `each`-th of its entries
+//                  is the bound of a bucket
+//   distribute     a block per slice of a row: values up to the last bound go to a buffer in shared
+//                  memory; a full buffer is put in the buckets' order and goes to the buckets'
+//                  lists, a run for each
+//   measure        a block per row: prefix sums of the buckets' sizes, which are the buckets'
+//                  places in the result
+//   sort_buckets   a block per bucket: sampled_buckets_sort.cu
 //
 // Bounds are pairs (value, index), so ties spread over buckets like other values. The host waits
-// once, for the size of the largest bucket: it tells how much shared memory sorting takes, and
-// whether the sample misled (a bucket overflowed, or a row's buckets hold less than k). Then
-// another sample is tried, without the adjacent values that make the first one cheap and that tell
-// little where neighbouring columns are alike; and then radix select, which serves every shape.
+// once, for the size of the largest bucket. It determines the shared memory for sorting, and tells
+// if the sample misled (a bucket overflowed, or a row's buckets hold less than k). Then a second
+// sample is tried, of single values. The adjacent values of the first make it cheap, but say little
+// if neighbouring columns are alike. The last resort is radix select, which serves every shape.
 #include <bit>
 
 #include "gpu/primitives/block.cuh"
@@ -32,9 +34,9 @@ constexpr int bounds_threads = 1024, most_sample = bounds_threads * 16;
 constexpr int threads = 256, blocks = 4;
 constexpr int most_buckets = most_sample / static_cast<int>(bucket_least_sample);
 constexpr int buffer_size = 2048;
-constexpr int together = 4;  // searches that a thread does in step
+constexpr int together = 4;  // binary searches that a thread interleaves
 
-// mine: sample values of a thread.
+// mine: sample values per thread.
 template <int mine>
 __global__ void __launch_bounds__(bounds_threads, 1)
     take_bounds(SelectOut out, std::int64_t n, int group_log, int each, bool everything,
@@ -53,7 +55,7 @@ __global__ void __launch_bounds__(bounds_threads, 1)
                                       static_cast<std::uint64_t>(n));
         entries[i] = pack(values[at], at, out.largest);
     }
-    // A thread holds what it wrote itself.
+    // A thread takes the entries that it wrote itself.
     Packed x[mine];
 #pragma unroll
     for (int i = 0; i < mine; ++i)
@@ -80,12 +82,12 @@ __global__ void __launch_bounds__(bounds_threads, 1)
 __global__ void __launch_bounds__(threads, blocks)
     distribute(SelectOut out, std::int64_t n, unsigned slices, std::int64_t size, int width,
                Buckets buckets) {
-    __shared__ Packed last[most_buckets];  // behind the row's own lies packed_end
-    // Entries of the buffer in each bucket, and then in earlier ones; and the shift from places in
+    __shared__ Packed last[most_buckets];  // packed_end after the row's own
+    // tally: entries of the buffer in each bucket, and then in earlier ones. shift: from places in
     // the buffer's order to places in the bucket's list.
     __shared__ unsigned tally[most_buckets], shift[most_buckets];
     __shared__ Packed buffer[buffer_size];
-    // Of each entry in the buffer: its bucket, and its number among the bucket's; and the order by
+    // For each entry in the buffer: its bucket, and its number within the bucket; and the order by
     // buckets.
     __shared__ std::uint16_t bucket[buffer_size], place[buffer_size], order[buffer_size];
     __shared__ unsigned sums[threads / 32];
@@ -156,8 +158,8 @@ __global__ void __launch_bounds__(threads, blocks)
         __syncthreads();
     };
 
-    // As scan() of sampled.cuh does, but here many values pass: those without room stay in their
-    // registers. The limit is made anew in each step, as registers are scarce.
+    // Like scan() of sampled.cuh, but here many values pass: those without room stay in their
+    // registers. The threshold is rebuilt in each step, as registers are scarce.
     for (int base = slice.begin(); base < slice.size; base += reader.step) {
         const bool more = base + reader.step < slice.size;
         unsigned left = reader.passing(Limit(last[number - 1]), base);
@@ -202,7 +204,7 @@ void take(const SelectJob& job, const SelectOut& out, const BucketPlan& plan, in
     check_launch("take_bounds");
 }
 
-// False where the sample misled.
+// Returns false if the sample misled.
 bool select_by_buckets(const SelectJob& job, const SelectOut& out, const BucketPlan& plan,
                        int group_log) {
     const cudaStream_t stream = job.stream;

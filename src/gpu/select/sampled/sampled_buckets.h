@@ -1,36 +1,37 @@
-// "sampled-buckets": how rows are cut into buckets, and what its kernels share.
+// "sampled-buckets": the plan of a row's buckets, and the data that its kernels share.
 #pragma once
 
 #include "gpu/select/sampled/sampled.h"
 
 namespace kith::gpu::sampling {
 
-// Shared memory that a block of the last step may take, its own static part included.
+// Shared memory that a block of the last step may use, its own static part included.
 inline constexpr std::int64_t buckets_shared_bytes = 160 * 1024;
-// Rows that it serves: of shorter ones a sample is no small part, of longer ones it is too small.
+// Row lengths that it serves: a sample is no small part of shorter rows, and too small for longer
+// ones.
 inline constexpr std::int64_t buckets_least_n = 1 << 14, buckets_most_n = 1 << 22;
-// Entries that a bucket is meant to hold, and that one may hold: what a block sorts in shared
-// memory.
+// The target size of a bucket, and the largest one, which a block can sort in shared memory.
 inline constexpr std::int64_t bucket_goal = 1536, bucket_most = 14336;
-// Sample entries in a bucket, at least: fewer, and its size is anybody's guess. A multiple of
-// sample_group, so that in a row with order, where a group's values are adjacent, bounds lie
-// between groups.
+// The least number of sample entries in a bucket: with fewer, sizes have a high variance. It is a
+// multiple of sample_group: in an ordered row a group's values are adjacent, and bounds lie between
+// groups.
 inline constexpr std::int64_t bucket_least_sample = 16;
 
 struct BucketPlan {
-    std::int64_t sample;   // values in a row's sample
-    std::int64_t each;     // of them in a bucket: the mean size is each * n / sample
-    std::int64_t buckets;  // of a row
+    std::int64_t sample;   // sample values per row
+    std::int64_t each;     // sample entries per bucket: the mean size is each * n / sample
+    std::int64_t buckets;  // per row
     std::int64_t capacity;
     std::int64_t slice;  // columns that a block distributes
-    bool everything;  // the last bucket ends with the row's largest entry, else with sample entry
-                      // each * buckets
+    // The last bucket ends with the row's largest entry; if false, with sample entry each *
+    // buckets.
+    bool everything;
 };
 
-// A bucket between sample entries holds a sum of `each` gaps: its size exceeds c times the mean
-// with a probability of exp(-each (c - 1 - ln c)) at most. Capacities make that 1e-10 (2e-9 in the
-// longest rows). The last bucket's end has k entries up to it unless the sample is 6.5 standard
-// deviations off, or, in a sorted row, always (sample_rank).
+// The size of a bucket between sample entries is a sum of `each` gaps. It exceeds c times the mean
+// with a probability of at most exp(-each (c - 1 - ln c)). Capacities make that 1e-10 (2e-9 in the
+// longest rows). The last bucket's end has k entries up to it, unless the sample is 6.5 standard
+// deviations off; in a sorted row it always has (sample_rank).
 inline BucketPlan plan_buckets(std::int64_t rows, std::int64_t n, std::int64_t k,
                                int multiprocessors) {
     constexpr double log_risk = 23;
@@ -58,19 +59,19 @@ inline BucketPlan plan_buckets(std::int64_t rows, std::int64_t n, std::int64_t k
     return c;
 }
 
-// Bucket b of row r is number r * per_row + b.
+// Bucket b of row r has the index r * per_row + b.
 struct Buckets {
     int per_row, capacity;
     Packed* last;      // the largest entry that belongs to a bucket
     Packed* entries;   // capacity per bucket
-    unsigned* counts;  // entries of a bucket, perhaps more than fit
-    unsigned* places;  // entries in the row's buckets before it
-    // Of the job: the largest count of a bucket that the result needs, ~0 where a row lacks
-    // entries; and a list of buckets with many entries that are all but equal.
+    unsigned* counts;  // entries of a bucket; may exceed capacity
+    unsigned* places;  // entries in earlier buckets of the row
+    // Per job: the largest count of a bucket that the result needs, ~0 if a row lacks entries; and
+    // a list of buckets with many almost equal entries.
     unsigned *most, *crowded, *crowded_count;
 };
 
-// Buckets with up to `most` entries into the result.
+// Sorts buckets with up to `most` entries into the result.
 void sort_buckets(const SelectJob& job, const SelectOut& out, const Buckets& buckets,
                   unsigned most);
 

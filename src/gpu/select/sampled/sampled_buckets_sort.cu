@@ -1,18 +1,15 @@
 // "sampled-buckets", last step: each bucket is sorted in shared memory and written to its place in
 // the result.
 //
-//   sort_spread    a block per bucket. Entries go to cells: equal parts of the span between the
-//   bucket's smallest and
-//                  largest entry, 2,048 or 4,096 of them. An entry's place is the number of entries
-//                  in earlier cells and of smaller ones in its own; both are few steps, as cells
-//                  hold few entries on average.
+//   sort_spread    a block per bucket. Entries go to 2,048 or 4,096 cells: equal parts of the span
+//                  between the bucket's smallest and largest entry. An entry's place is the number
+//                  of entries in earlier cells plus that of smaller ones in its own; both take few
+//                  steps, as cells hold few entries on average
 //   sort_crowded   blocks that share the list of buckets with a crowded cell (many equal values
-//   between others): a
-//                  bitonic sort. In a kernel of its own, since its registers would cost the other
-//                  one half its warps.
+//                  among others): a bitonic sort. It is a kernel of its own, since its registers
+//                  would cost the other one half its warps
 //
-// Of an unsorted result only the bucket with the k-th entry is sorted; the ones before it are
-// copied.
+// For an unsorted result only the bucket with the k-th entry is sorted; earlier ones are copied.
 #include "gpu/primitives/block.cuh"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/shared_memory.h"
@@ -23,14 +20,14 @@ namespace kith::gpu::sampling {
 
 namespace {
 
-// Entries in a cell beyond which a bitonic sort costs less than counting.
+// Beyond this many entries in a cell a bitonic sort costs less than counting.
 constexpr unsigned most_in_cell = 64;
 
-// Where entries lie between the smallest and the largest of a bucket.
+// Maps a bucket's entries to cells between its smallest and its largest one.
 struct Span {
     Packed least;
     int lead;             // leading zeros of the largest difference
-    std::uint32_t scale;  // of its 32 highest bits, such that the last cell is the largest entry's
+    std::uint32_t scale;  // of its 32 highest bits, such that the largest entry is in the last cell
 
     __device__ Span(Packed smallest, Packed largest, std::uint32_t cells) : least(smallest) {
         const Packed width = largest - smallest;
@@ -48,9 +45,9 @@ template <int threads>
 __global__ void __launch_bounds__(threads, 1536 / threads)
     sort_spread(SelectOut out, bool sorted, int room, Buckets buckets) {
     constexpr int own = 8, cells = own * threads, warps = threads / 32;
-    extern __shared__ __align__(16) Packed entries[];  // `room`, and then the order
+    extern __shared__ __align__(16) Packed entries[];  // `room` entries, then the order
     __shared__ __align__(
-        16) unsigned ends[cells];  // counts of the cells, their beginnings, their ends
+        16) unsigned ends[cells];  // the cells' counts, then their starts, then their ends
     __shared__ unsigned sums[warps];
     __shared__ Packed smallest[warps], largest[warps];
     __shared__ Span shared_span;

@@ -1,8 +1,9 @@
 // "sampled" for rows that one block selects from: sample, scan, sort in one kernel.
 //
-//   grid    one block per row, several per multiprocessor, so that one block's sorting hides behind
-//   the others' reading block   reads the row in steps of 16 values a thread; candidates go to a
-//   buffer in shared memory
+//   grid    a block per row, several per multiprocessor, so that one block's sort overlaps the
+//           others' reads
+//   block   reads the row in steps of 16 values a thread; candidates go to a buffer in shared
+//           memory
 #include "gpu/select/sampled/sampled.cuh"
 #include "gpu/select/sampled/sampled.h"
 
@@ -10,8 +11,8 @@ namespace kith::gpu::sampling {
 
 namespace {
 
-// mine: sample values per thread, of which the minima of mine / items are ranked; blocks: per
-// multiprocessor.
+// mine: sample values per thread; items: ranked minima per thread, each of mine / items values;
+// blocks: per multiprocessor.
 template <int threads, int mine, int items, int capacity, int blocks>
 __global__ void __launch_bounds__(threads, blocks) select_rows(SelectOut out, int n, int rank) {
     __shared__ Packed buffer[capacity];
@@ -20,7 +21,7 @@ __global__ void __launch_bounds__(threads, blocks) select_rows(SelectOut out, in
     const std::int64_t row = blockIdx.x;
     const int k = static_cast<int>(out.k);
     Reader<threads> reader{{out.values + row * out.row_step, 0, n}, out.largest, {}};
-    // The first step is on its way while the sample is ranked.
+    // The first step is in flight while the sample is ranked.
     reader.load(reader.slice.begin());
     if (threadIdx.x == 0) count = 0;
     Limit limit(packed_end);
@@ -34,7 +35,7 @@ __global__ void __launch_bounds__(threads, blocks) select_rows(SelectOut out, in
     __syncthreads();
     scan_running(reader, limit, k, buffer, capacity, &count);
     if (count < k) {
-        // The sample misled: once more, and everything passes at first.
+        // The sample misled: scan again, without a threshold at first.
         __syncthreads();
         if (threadIdx.x == 0) count = 0;
         __syncthreads();

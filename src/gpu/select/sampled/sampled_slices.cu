@@ -1,9 +1,11 @@
 // "sampled" for rows that many blocks scan: three kernels.
 //
 //   sample_rows   a few blocks per row: each takes the smallest of its sample; the last to finish
-//   sets the threshold scan_slices   a block per slice of a row: candidates go to a buffer in
-//   shared memory and on to the list of the row finish_rows   a block per row: cuts the list to
-//   little more than k, sorts it, writes the result
+//                 sets the threshold
+//   scan_slices   a block per slice of a row: candidates go to a buffer in shared memory and on to
+//                 the list of the row
+//   finish_rows   a block per row: reduces the list to little more than k, sorts it, writes the
+//                 result
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/device_memory.h"
 #include "gpu/runtime/shared_memory.h"
@@ -17,18 +19,18 @@ namespace {
 constexpr int sample_threads = 256, sample_mine = static_cast<int>(sample_part) / sample_threads;
 constexpr int scan_threads = 256, scan_buffer = 1024;
 
-// What the three kernels share of each row.
+// Per-row data of the three kernels.
 struct RowLists {
     Packed* limits;
-    unsigned* counts;  // entries that scan_slices found, perhaps more than fit
+    unsigned* counts;  // entries that scan_slices found; may exceed capacity
     Packed* entries;   // capacity per row
     int capacity;      // a power of two, least_list to most_list
-    Packed* picked;    // most_picked per row, where parts > 1
+    Packed* picked;    // most_picked per row, if parts > 1
     unsigned* picked_counts;
     unsigned* tickets;
 };
 
-// Slices [size * i, ...) of a row of n.
+// Slice i, [size * i, ...), of a row of n.
 __device__ RowSlice slice_of(const float* row, std::int64_t n, std::int64_t size, std::int64_t i) {
     const std::int64_t first = size * i;
     return {row + first, static_cast<std::uint32_t>(first), static_cast<int>(min(size, n - first))};
@@ -59,7 +61,7 @@ __global__ void __launch_bounds__(sample_threads, items < 32 ? 4 : 2)
         if (threadIdx.x == 0) lists.limits[row] = limit;
         return;
     }
-    // At least `rank` entries of each part, among which are the rank smallest of all.
+    // At least `rank` entries of each part are taken; the rank smallest of all are among them.
     if (threadIdx.x == 0) held_here = 0;
     __syncthreads();
     int mine_here = 0;
@@ -135,8 +137,8 @@ __global__ void __launch_bounds__(block, 1024 / block)
     const unsigned found = lists.counts[row];
     Packed* const list = lists.entries + row * lists.capacity;
     if (found < out.k || found > static_cast<unsigned>(lists.capacity)) {
-        // The sample misled: this block scans the row, in slices, and everything passes at first.
-        // The list is the buffer.
+        // The sample misled: this block scans the row again, in slices, with the list as buffer. If
+        // there were fewer than k candidates, everything passes at first.
         entries = list;
         const std::int64_t size = std::int64_t{1} << 30;
         Packed limit = found < out.k ? packed_end : lists.limits[row];
@@ -211,7 +213,7 @@ void select_long(const SelectJob& job, const SelectOut& out) {
             out, job.n, static_cast<int>(plan.parts), static_cast<int>(plan.rank), lists);
         check_launch("sample_rows");
     };
-    // Minima of few values where the rank is small against the number of minima.
+    // Few minima, each of many values, suffice if the rank is small against the number of minima.
     if (plan.rank <= sample_threads / 8) take(sample_rows<1>);
     else if (plan.rank <= sample_threads / 2) take(sample_rows<4>);
     else if (plan.rank <= sample_threads * 4) take(sample_rows<16>);

@@ -1,10 +1,10 @@
-// Radix sort of everything, the baselines of Hanak 2023, 5.5: variant 0 sorts all rows by one
-// segmented sort of CUB, a block to a row; variant 1 each row by a sort of its own that the whole
-// device shares, over eight streams.
+// Radix sort of everything, the baselines of Hanak 2023, 5.5. Variant 0 sorts all rows by one
+// segmented sort of CUB, a block to a row. Variant 1 sorts each row by a device-wide sort of its
+// own, over eight streams.
 //
-// Pairs of a 32-bit key and an index: the sort is stable, so that equal keys keep the order of
-// their indices and ties cost nothing. The kernels here only write keys and read results: a thread
-// owns an element, a warp adjacent ones.
+// Pairs have a 32-bit key and an index. The sort is stable, so equal keys keep the order of their
+// indices and ties cost nothing. The kernels here only write keys and read results: a thread owns
+// an element, a warp adjacent ones.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -32,7 +32,7 @@ __global__ void keys_kernel(const float* values, std::int64_t stride, std::int64
     indices[cell] = static_cast<std::uint32_t>(i);
 }
 
-// The first k of `rows` sorted rows, the result's rows from first_row on.
+// Writes the first k of `rows` sorted rows to the result's rows from first_row on.
 __global__ void first_kernel(const Key* keys, const std::uint32_t* indices, std::int64_t first_row,
                              std::int64_t rows, std::int64_t n, SelectOut out) {
     const std::int64_t cell = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
@@ -42,7 +42,7 @@ __global__ void first_kernel(const Key* keys, const std::uint32_t* indices, std:
             static_cast<Packed>(keys[row * n + j]) << 32 | indices[row * n + j]);
 }
 
-// Keys and indices of some cells, with the second copy that the sort wants.
+// Keys and indices of some cells, with the second copy that the sort needs.
 struct Pairs {
     Buffer<Key> keys, other_keys;
     Buffer<std::uint32_t> indices, other_indices;
@@ -85,8 +85,8 @@ void segmented(const SelectJob& job) {
     put_first(job, 0, job.rows, keys.Current(), indices.Current(), job.stream);
 }
 
-// Streams that start after what `trunk` holds and that `trunk` waits for at the end of the scope,
-// by events; the host never waits.
+// Streams that start after the work on `trunk`; at the end of the scope `trunk` waits for them, by
+// events. The host waits only if that fails.
 class Fork {
 public:
     Fork(std::int64_t count, cudaStream_t trunk) : trunk_(trunk), event_(make_event()) {
@@ -142,7 +142,7 @@ void over_streams(const SelectJob& job) {
     };
     // Making streams takes as long as sorting a short row.
     if (job.rows == 1) return sort_row(0, 0, job.stream);
-    // The buffers outlive the fork: they are freed in the order of job.stream, behind its wait for
+    // The buffers outlive the fork: they are freed in the order of job.stream, after its wait for
     // the others.
     const Fork streams(count, job.stream);
     for (std::int64_t row = 0; row < job.rows; ++row)

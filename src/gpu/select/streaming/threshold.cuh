@@ -1,10 +1,10 @@
 // Threshold selection of rows. A block of 256 threads owns a slice of one row and streams it once:
-// 16 values per thread and step, compared with the row's threshold; what passes goes to a buffer in
+// 16 values per thread and step, compared with the row's threshold. Candidates go to a buffer in
 // global memory. A full buffer is compacted: a radix select finds the k-th smallest key, which
-// becomes the threshold. Almost nothing passes after the first steps, whatever the order of the
-// row; with several slices per row (few rows) finish_rows joins their buffers.
+// becomes the threshold. After the first steps few values pass, unless later values are better.
+// With several slices per row (few rows) finish_rows joins their buffers.
 //
-// A KeyPolicy says what an element's key is; the k smallest by (key, index) are kept.
+// A KeyPolicy gives an element's key; the k smallest by (key, index) are kept.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ __device__ __forceinline__ int block_prefix(int x, SelectShared& s, int& total) 
     return block_prefix<select_threads>(x, s.warp_sums, total);
 }
 
-// The k-th smallest of n keys (1 <= k <= n), most significant byte first. `below` receives how many
-// are smaller, `equal` how many are equal. Every thread gets the result.
+// The k-th smallest of n keys (1 <= k <= n), most significant byte first. `below` receives the
+// number of smaller keys, `equal` that of equal ones. Every thread gets the result.
 template <class Key, class Get>
 __device__ Key block_kth(Get get, int n, int k, SelectShared& s, int& below, int& equal) {
     Key prefix = 0, mask = 0;
@@ -75,8 +75,8 @@ __device__ Key block_kth(Get get, int n, int k, SelectShared& s, int& below, int
     return prefix;
 }
 
-// Elements are exact: Source is float or double (ordered as exact/order.h says, the largest first
-// with `flip`), or a ready key.
+// Keys are exact: Source is float or double (ordered as in exact/order.h, the largest first with
+// `flip`), or a ready key.
 template <class Source, class KeyType>
 struct KeyPolicy {
     using Value = Source;
@@ -103,8 +103,9 @@ struct RowState {
     std::uint32_t threshold_id;
 };
 
-// Drops what the k smallest keys among `count` entries make superfluous; s.count receives what is
-// left. In place: each chunk of entries is read before anything behind it is written.
+// Keeps the k smallest keys among `count` entries, and s.count receives the number that is left;
+// does nothing if count < k. In place: each chunk of entries is read before its places are
+// overwritten.
 template <class Policy>
 __device__ void compact(RowState<Policy>& row, std::int64_t k, SelectShared& s, int count) {
     using Key = typename Policy::Key;
@@ -116,8 +117,8 @@ __device__ void compact(RowState<Policy>& row, std::int64_t k, SelectShared& s, 
     std::uint32_t last_id = 0xffffffffu;
     if (below + equal > k) {
         int id_below = 0, id_equal = 0;
-        // Among the entries that tie with the k-th key only the smallest ids stay; the others count
-        // as the largest id.
+        // Among the entries that tie with the k-th key only the smallest ids stay; other entries
+        // count as the largest id.
         last_id = block_kth<std::uint32_t>(
             [&](int i) { return row.keys[i] == kth ? row.ids[i] : 0xffffffffu; }, count,
             static_cast<int>(k) - below, s, id_below, id_equal);
@@ -161,7 +162,7 @@ __device__ RowState<Policy> row_state(const SelectBuffers<typename Policy::Key>&
     return row;
 }
 
-// Streams columns [0, cols) of every row, `ld` apart, against the buffers. Ids are first_id +
+// Streams columns [0, cols) of every row, rows `ld` apart, against the buffers. Ids are first_id +
 // column.
 template <class Policy>
 __global__ void __launch_bounds__(select_threads)
@@ -232,7 +233,7 @@ __global__ void __launch_bounds__(select_threads)
             for (int u = 0; u < select_values; ++u)
                 if (mask >> u & 1u) append(v[u], column(u));
         } else {
-            // Value by value, with room made between them; reloaded, as a run-time index would push
+            // Value by value, with room made between them; reloaded, as a run-time index would move
             // v to local memory.
             for (int u = 0; u < select_values; ++u) {
                 __syncthreads();
@@ -256,8 +257,8 @@ __global__ void __launch_bounds__(select_threads)
     }
 }
 
-// After the last scan: joins the slices of each row into its first slot and compacts once more. The
-// slots of a row are adjacent, so the joined entries may run into the slots behind the first.
+// After the last scan: joins the slices of each row into its first slot and compacts again. The
+// slots of a row are adjacent, so the joined entries may extend into the slots after the first.
 template <class Policy>
 __global__ void __launch_bounds__(select_threads)
     finish_rows(std::int64_t k, SelectBuffers<typename Policy::Key> b) {

@@ -9,7 +9,7 @@
 
 namespace kith::gpu {
 
-// What a selection keeps between scans of slices of its rows.
+// The state of a selection between scans of slices of its rows.
 struct SelectState {
     std::int64_t rows = 0, k = 0;
     std::int32_t capacity = 0, slices = 1;
@@ -19,14 +19,14 @@ struct SelectState {
     Buffer<char> threshold_key;
     Buffer<std::int32_t> counts;
 
-    // All rows empty. cols: the row length, which bounds how many slices make sense.
+    // All rows start empty. cols: the row length, which limits the useful number of slices.
     SelectState(std::int64_t rows, std::int64_t k, std::int64_t cols, int key_bytes,
                 cudaStream_t stream);
     // Entries of a row after finish().
     std::int64_t stride() const { return static_cast<std::int64_t>(capacity) * slices; }
 };
 
-// Streams a row-major tile of values, `ld` apart, whose column 0 has id first_id.
+// Streams a row-major tile of values, rows `ld` apart. Column 0 has id first_id, or 0.
 void scan_keys(SelectState& state, const std::uint64_t* tile, std::int64_t ld, std::int64_t cols,
                std::int64_t first_id, cudaStream_t stream);
 void scan_f32(SelectState& state, const float* tile, std::int64_t ld, std::int64_t cols,
@@ -35,7 +35,7 @@ void scan_f64(SelectState& state, const double* tile, std::int64_t ld, std::int6
               bool largest, cudaStream_t stream);
 void finish(SelectState& state, cudaStream_t stream);
 
-// u32 keys as u64.
+// Widens u32 keys to u64.
 void widen(const std::uint32_t* keys, std::uint64_t* out, std::int64_t count, cudaStream_t stream);
 
 }  // namespace kith::gpu

@@ -13,12 +13,12 @@
 namespace kith::gpu::tuning {
 
 // Entries per row (or slice of a row) that a selection may keep between two compactions: k
-// candidates, as many again so that a compaction pays, and one step of a block.
+// candidates, another k so that a compaction pays, and room to append.
 inline std::int64_t candidate_capacity(std::int64_t k) {
     return (2 * k + 1024 + 1023) / 1024 * 1024;
 }
-// Slices per row: enough blocks to fill the device where rows are few, each slice long against what
-// it keeps.
+// Slices per row: enough blocks to fill the device if rows are few, each slice long against what it
+// keeps.
 inline constexpr std::int64_t blocks_per_multiprocessor = 8;
 inline std::int64_t select_slices(std::int64_t rows, std::int64_t k, std::int64_t cols,
                                   int multiprocessors) {
@@ -27,7 +27,7 @@ inline std::int64_t select_slices(std::int64_t rows, std::int64_t k, std::int64_
     return std::clamp<std::int64_t>(std::min(fill, worth), 1, 256);
 }
 
-// Buffers of a selection and of sorting what it kept.
+// Bytes of a selection's buffers, and of sorting what it kept.
 inline double selection_bytes(std::int64_t rows, std::int64_t k, std::int64_t cols,
                               std::int64_t entry_bytes, int multiprocessors) {
     const double slots = static_cast<double>(rows * select_slices(rows, k, cols, multiprocessors));

@@ -1,19 +1,22 @@
 // WarpSelect and BlockSelect (Johnson, Douze and Jegou 2017; Hanak 2023, 3.6.3): the kernel of
 // both.
 //
-// A block has four warps. WarpSelect: a warp owns a row. BlockSelect: a block owns a row, its warps
-// take turns at the row's chunks, and what they found is merged through shared memory at the end. A
-// lane owns
+// A block has four warps. WarpSelect: a warp owns a row. BlockSelect: a block owns a row. Its warps
+// take the row's chunks round-robin, and their results are merged through shared memory at the end.
+// A lane owns
 //   a thread queue of `length` candidates in registers, sorted from the largest down by insertion,
 //   and a share of the warp queue, the `capacity` smallest entries that left the thread queues:
 //   striped (bitonic.cuh).
+//
 // Invariant: every value seen that belongs to the k smallest is in a thread queue or in the warp
-// queue. A value enters its lane's queue if it is below the k-th entry of the warp queue. When any
-// lane's queue is full (its largest entry is no longer packed_end), the thread queues are sorted as
-// one array of 32 * length entries, an odd size of network, and merged with the warp queue. The
-// published queues then hold the rest of the merge; no rest can belong to the k smallest, so ours
-// become empty. Packed entries take two registers, as the published (value, index) pairs do, and a
-// 64-bit comparison.
+// queue. A value enters its lane's queue if it is below the k-th entry of the warp queue. A lane's
+// queue is full when its largest entry is no longer packed_end. When any is full, the thread queues
+// are sorted as one array of 32 * length entries, an odd size of network, and merged with the warp
+// queue.
+//
+// The published queues then hold the rest of the merge. No rest can belong to the k smallest, so
+// ours become empty. Packed entries take two registers, as the published (value, index) pairs do,
+// and a 64-bit comparison.
 #pragma once
 
 #include "gpu/primitives/bitonic.cuh"
@@ -50,7 +53,7 @@ struct WarpQueue {
         for (int j = 0; j < length; ++j) queue[j] = packed_end;
     }
 
-    // In place of the lane's largest candidate, then down to its position.
+    // Replaces the lane's largest candidate, then moves down to its position.
     __device__ __forceinline__ void insert(Packed p) {
         queue[0] = p;
 #pragma unroll
@@ -64,7 +67,7 @@ struct WarpQueue {
         return queue[length - 1] == packed_end;
     }
 
-    // The thread queues into the warp queue; whole warp.
+    // Merges the thread queues into the warp queue; whole warp.
     __device__ __forceinline__ void merge() {
         bitonic::sort_striped(queue);
 #pragma unroll
@@ -73,8 +76,9 @@ struct WarpQueue {
                 bitonic::smaller(kept[share - 1 - j], __shfl_xor_sync(whole_warp, queue[j], 31));
         bitonic::merge_striped(kept);
         clear_queue();
-        // Sorted: of the rows up to the k-th entry's, its own holds the largest. (Choosing by
-        // equality is turned into an indexed load, which sends the registers to local memory.)
+        // The queue is sorted: among the rows up to that of the k-th entry, its own holds the
+        // largest entry. (Choosing by equality compiles to an indexed load, which sends the
+        // registers to local memory.)
         Packed row = kept[0];
 #pragma unroll
         for (int j = 1; j < share; ++j) row = 32 * j < k && row < kept[j] ? kept[j] : row;
@@ -82,7 +86,7 @@ struct WarpQueue {
     }
 };
 
-// Blocks of an SM that registers must suffice for.
+// Blocks per SM that registers must suffice for.
 constexpr int blocks_per_sm(int capacity, int length) {
     const int held = 2 * (capacity / 32 + length) + reads;
     return held <= 28 ? 8 : held <= 56 ? 5 : held <= 96 ? 4 : 2;
@@ -100,7 +104,7 @@ __global__ void __launch_bounds__(threads, blocks_per_sm(capacity, length))
     const float* const values = in.values + row * in.stride;
     const std::uint32_t sign = out.largest ? 0x80000000u : 0u;
     WarpQueue<capacity, length> found(static_cast<int>(out.k));
-    float bound = __uint_as_float(0x7fffffffu);  // of ascending values; NaN lets everything pass
+    float bound = __uint_as_float(0x7fffffffu);  // for ascending values; NaN lets everything pass
     const std::int64_t step = 32 * reads * in.warps_per_row;
     for (std::int64_t base = whole_block ? 32 * reads * warp : 0; base < in.n; base += step) {
         float x[reads];
@@ -120,8 +124,8 @@ __global__ void __launch_bounds__(threads, blocks_per_sm(capacity, length))
                 << i;
         const unsigned anywhere = __reduce_or_sync(whole_warp, passed);
         if (anywhere == 0) continue;
-            // Rolled, so that the merge exists once: the value is read again, from a cache, where x
-            // would need an index.
+            // Rolled, so that the merge exists once. The value is read again, from a cache: taking
+            // it from x would need an index.
 #pragma unroll 1
         for (unsigned rest = anywhere; rest != 0; rest &= rest - 1) {
             const int i = __ffs(static_cast<int>(rest)) - 1;

@@ -1,5 +1,4 @@
-// The selectors "bits-block128", "bits-block256", "bits-block512": one row by blocks of other
-// sizes.
+// The selectors "bits-block128", "bits-block256", "bits-block512": other sizes of a row's block.
 #include "papers/select/bits/bits_policies.cuh"
 
 namespace kith::gpu {

@@ -1,5 +1,5 @@
-// The policies of "bits" that Hanak 2023, 5.3.3 compares, by name in selectors.def: k to 128, to
-// 512 and to 2048 in one kernel each.
+// The policies of "bits" that Hanak 2023, 5.3.3 compares, by their names in selectors.def: one
+// kernel each for k to 128, to 512 and to 2048.
 #pragma once
 
 #include "gpu/select/bits/bits.cuh"
@@ -13,7 +13,7 @@ void launch_policy(const SelectJob& job) {
     else launch<2048, threads, 2048 / threads, reads, prefetch>({job});
 }
 
-// The one of `choices` that `reads` names.
+// Launches the one of `choices` that equals `reads`.
 template <Prefetch prefetch, int... choices>
 void launch_reads(const SelectJob& job, int reads) {
     ((reads == choices ? launch_policy<256, choices, prefetch>(job) : void()), ...);

@@ -1,4 +1,4 @@
-// The selectors "bits-reads1-prefetch" ... "bits-reads16-prefetch": with the next chunk fetched to
+// The selectors "bits-reads1-prefetch" ... "bits-reads16-prefetch": the next chunk is prefetched to
 // L2 (Hanak 2023, 4.1.5 and Fig. 5.4).
 #include "papers/select/bits/bits_policies.cuh"
 

@@ -1,13 +1,13 @@
-// Quick multi-select (Komarov, Dashti, D'Souza 2014, as Tang 2015 compares it): quickselect of
-// every row by splitting; the result is unsorted, and sorted after.
+// Quick multi-select (Komarov, Dashti, D'Souza 2014, as compared by Tang 2015): quickselect of
+// every row by splitting; the unsorted result is sorted afterwards.
 //
-// Grid: a block per row. A step reads the list in question once, four entries per lane, and splits
-// it by a pivot into the other of two buffers: entries up to the pivot from the front, the others
+// A block owns a row. A step reads the list in question once, four entries per lane. It splits the
+// list by a pivot into the other of two buffers: entries up to the pivot from the front, the others
 // from the back. The side without the k-th entry is either part of the result or dropped. A list of
 // up to 2048 entries is sorted by the block.
 //
 // The pivot is the median of 32 sampled entries. Entries are packed (key, index) and distinct, so
-// both sides of a pivot are shorter than the list, whatever repeats; that costs buffers of 8
+// both sides of a pivot are shorter than the list, even with equal values. That costs buffers of 8
 // instead of 4 bytes per entry.
 #include "gpu/primitives/block_sort.cuh"
 #include "papers/select/truncated/splitting.cuh"

@@ -1,10 +1,10 @@
-// Sample select in one stage (Hanak 2023, 4.3.2): multi-pass selection whose buckets lie between
+// Sample select in one stage (Hanak 2023, 4.3.2): multi-pass selection with buckets between
 // splitters from a sorted random sample. Mapping: multipass.cuh, a block per row.
 //
-// Values compare as packed (key, index): equal values fall into different buckets by their indices,
-// and as splitters are entries of the list, every bucket is shorter than its list: the recursion
-// always ends. It costs buffers of 8 bytes per entry instead of 4, and a comparison of indices
-// where a value equals a splitter's.
+// Values compare as packed (key, index): equal values fall into different buckets by their indices.
+// Splitters are entries of the list, so every bucket is shorter than its list and the recursion
+// always ends. That costs buffers of 8 bytes per entry instead of 4, and a comparison of indices if
+// a value equals a splitter's.
 #include "gpu/primitives/sample.h"
 #include "gpu/select/multipass/multipass.cuh"
 #include "papers/select/multipass/splitter_tree.cuh"

@@ -1,17 +1,17 @@
 // Sample select in two stages (Hanak 2023, 4.3): the first finds the k-th value with buckets
 // between sampled splitters, on values alone; the second filters the row.
 //
-// Grid: a block per row. A pass counts 256 buckets (multipass.cuh: lane-private histograms, four
-// values per lane and load), the next one copies the bucket with the k-th value to a buffer of
-// keys, where the passes go on, until the block can sort what is left. Places in that buffer are
-// given out by an atomic operation of each warp
-// ("sample-select-2"), or the keys go to a list in shared memory, at places from a prefix sum over
-// the block, and that is written whenever it is full ("sample-select-2+buffer", Hanak 2023, 4.3.1).
+// A block owns a row. A pass counts 256 buckets (multipass.cuh: lane-private histograms, four
+// values per lane and load). The next one copies the bucket with the k-th value to a buffer of
+// keys, where the passes go on until the block can sort the rest. In "sample-select-2" an atomic
+// operation of each warp assigns places in that buffer. In "sample-select-2+buffer" (Hanak 2023,
+// 4.3.1) keys go to a list in shared memory, at places from a prefix sum over the block, and a full
+// list is written.
 //
-// Ties: values equal to the bucket's lower splitter are counted instead of copied, so that each
-// bucket is shorter than its list whatever repeats. Where more values equal the k-th than there are
-// places left, the filter takes them in row order, which costs it a prefix sum over the block for
-// every 2048 values until the places are filled.
+// Ties: values equal to the bucket's lower splitter are counted instead of copied, so each bucket
+// is shorter than its list, even with equal values. If more values equal the k-th than there are
+// places left, the filter takes them in row order. That costs a prefix sum over the block for every
+// 2048 values until the places are filled.
 #include "gpu/primitives/sample.h"
 #include "gpu/select/multipass/multipass.cuh"
 #include "papers/select/multipass/splitter_tree.cuh"
@@ -24,7 +24,7 @@ using Key = std::uint32_t;
 constexpr int threads = multipass_threads;
 constexpr std::uint32_t key_base = 2 * multipass_base;  // keys that the block sorts at once
 
-// The k-th key; `places` of the `equal` values that have it belong to the result.
+// The k-th key; `places` of the `equal` values with it belong to the result.
 struct Kth {
     Key key;
     std::uint32_t equal, places;
@@ -37,7 +37,7 @@ __device__ __forceinline__ Key key_of(Key k) {
     return k;
 }
 
-// Keys of `values` that are below (or, with `or_equal`, not above) a key, in a sorted list.
+// The number of keys below (or, with `or_equal`, not above) `key` in a sorted list.
 __device__ std::uint32_t rank_of(const Key* sorted, std::uint32_t count, Key key, bool or_equal) {
     std::uint32_t first = 0, last = count;
     while (first < last) {
@@ -58,7 +58,7 @@ __device__ Kth kth_of_small(const Walk& source, std::uint32_t count, std::uint32
     return {key, rank_of(s.keys, count, key, true) - below, need - below};
 }
 
-// Keys on their way to a list in global memory, by an atomic operation of each warp.
+// Writes keys to a list in global memory, by an atomic operation of each warp.
 struct AtomicWriter {
     Key* to;
     MultipassShared& s;
@@ -68,18 +68,19 @@ struct AtomicWriter {
         if (threadIdx.x == 0) s.inside = 0;
         __syncthreads();
     }
-    // Those of `mask`; the whole warp calls.
+    // Adds the keys in `mask`; the whole warp calls.
     __device__ __forceinline__ void add(unsigned mask, const Key (&keys)[4]) {
         append(mask, keys, &s.inside, [&](std::uint32_t j, Key key) { to[j] = key; });
     }
-    // How many there were; whole block.
+    // Returns the number of keys; whole block.
     __device__ __forceinline__ std::uint32_t finish() {
         __syncthreads();
         return s.inside;
     }
 };
 
-// The same through s.keys, in the order in which they are added; the whole block calls everything.
+// Writes keys through s.keys, in the order in which they are added; the whole block calls
+// everything.
 struct BufferedWriter {
     static constexpr std::uint32_t room = key_base;  // a call of add() brings at most 4 * threads
     static_assert(room >= 4 * threads);
@@ -118,8 +119,8 @@ private:
     }
 };
 
-// One pass over `source`. True: `kth` is found. Otherwise the `count` keys among which it is number
-// `need` are in `buffer`.
+// One pass over `source`. Returns true if `kth` is found. Otherwise `buffer` has the `count` keys
+// that are left, and the k-th is number `need` of them.
 template <class Writer, class Walk, class WalkAgain>
 __device__ bool narrow(const Walk& source, const WalkAgain& again, Key* buffer, std::uint32_t seed,
                        std::uint32_t& count, std::uint32_t& need, Kth& kth, SplitterTree& tree,

@@ -1,6 +1,5 @@
 // Splitters from a sorted sample as a search tree in shared memory (Hanak 2023, 3.7.1, after
-// Ribizel and Anzt): node i has the children 2 i + 1 and 2 i + 2, 255 nodes part everything into
-// 256 buckets.
+// Ribizel and Anzt). Node i has the children 2 i + 1 and 2 i + 2; 255 nodes separate 256 buckets.
 #pragma once
 
 #include "gpu/select/multipass/multipass.cuh"
@@ -14,11 +13,11 @@ static_assert(tree_nodes + 1 == multipass_buckets &&
 
 struct SplitterTree {
     std::uint32_t keys[tree_nodes];
-    std::uint32_t indices[tree_nodes];  // left unset where entries are keys alone
+    std::uint32_t indices[tree_nodes];  // unset if entries are keys alone
 };
 
-// The node of splitter r in ascending order: 2^z, the largest power of two in r + 1, tells its
-// height.
+// The node of splitter r in ascending order. Its height follows from 2^z, the largest power of two
+// that divides r + 1.
 __device__ __forceinline__ int tree_node(int r) {
     const int z = __ffs(r + 1) - 1;
     return (1 << (tree_levels - 1 - z)) - 1 + (r + 1 >> z + 1);
@@ -29,8 +28,8 @@ __device__ __forceinline__ Packed splitter(const SplitterTree& tree, int r) {
     return static_cast<Packed>(tree.keys[node]) << 32 | tree.indices[node];
 }
 
-// The bucket of a value: how many splitters are not above it. Four searches in step. whole_entries:
-// equal keys are ordered by their indices; that second load happens on equality alone.
+// The bucket of a value: the number of splitters that are not above it. Interleaves four searches.
+// whole_entries: equal keys are ordered by their indices, which are loaded on equality alone.
 template <bool whole_entries>
 __device__ __forceinline__ void search_tree(const SplitterTree& tree,
                                             const std::uint32_t (&keys)[4],

@@ -1,22 +1,21 @@
 // "block-merge-queue" (Hanak 2023, 3.6.2, after Tang 2015): one merge queue per row in shared
 // memory, with buffered search.
 //
-// A grid has a block per row. The block scans its row (bits/scan_row.cuh) into a buffer; a full
-// buffer is sorted, and its entries go to the queue one by one, the smallest first, until one is no
-// smaller than the queue's largest.
+// A block owns a row and scans it (bits/scan_row.cuh) into a buffer. A full buffer is sorted, and
+// its entries go to the queue one by one, the smallest first, until one is no smaller than the
+// queue's largest.
 //
-//   the queue, ascending from the left: | level L | ... | level 3 | level 2 | level 1 |
-//   of sizes                              C / 2           2 m       m         m         (m = 32, C
-//   their sum)
+//   the queue, ascending from the left:  | level L | ... | level 3 | level 2 | level 1 |
+//   sizes (m = 32, C their sum):            C / 2           2 m       m         m
 //
-// Every level is sorted, and the last entries of the levels, their heads, ascend from level L to
-// level 1: the head of level 1 is the largest of all. A lane of the first warp holds an entry of
-// level 1: an insertion drops the head and shifts what is larger. Once level 1's head is below
-// level 2's, the whole block merges the two by a bitonic network, then level 2 with 3 where that
-// broke their order, and so on.
+// Every level is sorted. The last entries of the levels, their heads, ascend from level L to level
+// 1: the head of level 1 is the largest of all. A lane of the first warp holds an entry of level 1:
+// an insertion drops the head and shifts larger entries. Once level 1's head is below level 2's,
+// the whole block merges the two by a bitonic network. It then merges level 2 with 3 if that broke
+// their order, and so on.
 //
-// C is a power of two: C - k entries before every value fill it from the left and never leave, so
-// that the head is the k-th smallest.
+// C is a power of two: C - k entries that sort before every value fill it from the left and never
+// leave, so the head is the k-th smallest.
 #include "gpu/primitives/block_sort.cuh"
 #include "gpu/select/bits/scan_row.cuh"
 
@@ -32,8 +31,8 @@ struct BlockMergeQueue {
 
     struct Storage {
         Packed buffer[buffer_size];
-        int fill;   // entries that were offered to the buffer since the last merge; may exceed
-                    // buffer_size
+        // Entries offered to the buffer since the last merge; may exceed buffer_size.
+        int fill;
         int taken;  // entries of the sorted buffer that the queue has taken or refused
         bool broken;
     };
@@ -52,7 +51,7 @@ struct BlockMergeQueue {
     }
 
     // Inserts entries [taken, count) of the sorted buffer until level 1's head is below level 2's;
-    // the first warp.
+    // called by the first warp.
     __device__ __forceinline__ void insert(int taken, int count) {
         const int lane = static_cast<int>(threadIdx.x);
         Packed* const level = entries + capacity - level_size;
@@ -81,7 +80,7 @@ struct BlockMergeQueue {
     // Merges levels until their heads ascend; whole block.
     __device__ __forceinline__ void restore() {
         for (int size = level_size; size < capacity;
-             size *= 2) {  // of the level that the one at its right joins
+             size *= 2) {  // of the level that its right neighbour joins
             const int joining = size == level_size ? level_size : size / 2;
             Packed* const first = entries + capacity - 2 * size;
             if (first[size + joining - 1] >= first[size - 1]) return;
@@ -89,7 +88,7 @@ struct BlockMergeQueue {
         }
     }
 
-    // Whole block; a barrier must lie between the last push and this.
+    // Merges the buffer; whole block. Requires a barrier after the last push.
     __device__ __forceinline__ void merge_buffer() {
         const int count = min(shared.fill, buffer_size);
         int size = 2;

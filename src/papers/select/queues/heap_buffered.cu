@@ -1,16 +1,17 @@
-// The selector "heap-buffered": one heap per row, which the threads of a block share (Kato 2009,
-// VI, Fig. 8).
+// The selector "heap-buffered": one heap per row, shared by the threads of a block (Kato 2009, VI,
+// Fig. 8).
 //
 // A block owns a row and keeps a max-heap of its k smallest in shared memory. In a round the block
-// reads `buffer` times as many adjacent values as it has threads, coalesced. A thread keeps those
-// of its values that are before the heap's head in a buffer of registers; then the buffers are
-// pushed, one thread at a time while the others wait: warp by warp between barriers, and lane by
-// lane within a warp. A thread looks at the head again before each push. The paper says only
-// "blocking other threads"; turns in place of a lock make every run take the same steps. Rounds
-// without a candidate, nearly all of a long row's, cost one barrier.
+// reads `buffer` values per thread, adjacent and coalesced. A thread keeps its values that are
+// before the heap's head in a buffer of registers. Then the buffers are pushed, one thread at a
+// time while the others wait: warp by warp between barriers, and lane by lane within a warp. A
+// thread checks the head again before each push.
 //
-// Ties: the heap holds 8 bytes an entry (value and index packed), as the paper's pairs do, and
-// compares 64 bits.
+// The paper says only "blocking other threads"; a fixed order in place of a lock makes every run
+// take the same steps. Rounds without a candidate, nearly all of a long row's, cost one barrier.
+//
+// Ties: a heap entry has 8 bytes (value and index packed), like the paper's pairs, and compares 64
+// bits.
 #include "gpu/primitives/block.cuh"
 #include "gpu/primitives/heap.cuh"
 #include "gpu/primitives/registers.cuh"
@@ -25,13 +26,13 @@ constexpr int threads = 128, warps = threads / 32;
 constexpr int buffer = 8;     // values that a thread reads and buffers in a round
 constexpr int most_k = 8192;  // 64 KB of shared memory
 
-// `entries`: rows x k for the sort, or null where the heap's order is as good as any.
+// `entries`: rows x k for the sort, or null if any order will do.
 __global__ void __launch_bounds__(threads)
     heap_buffered_kernel(const float* values, std::int64_t stride, std::int64_t n, bool largest,
                          int k, Packed* entries, SelectOut out) {
     extern __shared__ Packed heap[];
-    // Bit w: warp w has candidates. A round uses one word while another is cleared for the next;
-    // with a third, no warp clears what a slower one still reads.
+    // Bit w: warp w has candidates. A round uses one word while another is cleared for the next.
+    // With a third, no warp clears a word that a slower one still reads.
     __shared__ unsigned turns[3];
     const std::int64_t row = blockIdx.x;
     const float* const from = values + row * stride;

@@ -1,9 +1,10 @@
-// Bottom-up construction of the hierarchical partition (Tang 2015, Alg. 4).
+// Bottom-up construction of the hierarchical partition (Tang 2015, Alg. 4), one launch per level.
 //
-// One launch per level. A block of 32 x 8 threads owns 32 consecutive rows and 8 groups of the
-// level below; a warp owns one group of 32 rows; a thread owns one group of one row and writes its
-// minimum. (The paper gives a thread all groups of its row, which leaves a GPU idle when the rows
-// are few.)
+// block    32 x 8 threads: 32 consecutive rows and 8 groups of the level below
+// warp     one group of 32 rows
+// thread   one group of one row; writes its minimum
+//
+// The paper gives a thread all groups of its row, which leaves a GPU idle if rows are few.
 #include "papers/select/queues/hierarchy.cuh"
 
 namespace kith::gpu {

@@ -7,16 +7,16 @@
 
 namespace kith::gpu {
 
-// The key of a packed entry, without its index: what the paper stores of a minimum.
+// The key of a packed entry without its index: the paper's form of a minimum.
 using MinimumKey = std::uint32_t;
 
-// Level 0 is the caller's values, read by column; an entry of level l + 1 is the smallest of a
+// Level 0 is the caller's values, read by column. An entry of level l + 1 is the smallest of a
 // group of G = 2^group_bits entries of level l. Position p of row r of a level is
 // entries[(first[level] + p) * rows + r]. Every level above 0 is padded to whole groups.
 //
-// Entry Packed: packed with the column of the minimum, padding packed_end; an entry at level l lies
+// Entry Packed: packed with the column of the minimum, padding packed_end. An entry of level l is
 // at position column >> (l * group_bits), and ties between minima are ties of their columns. Entry
-// MinimumKey: the key alone, half of the memory; at() gives it the first column of its group, which
+// MinimumKey: the key alone, half of the memory. at() gives it the first column of its group, which
 // orders ties in the same way.
 template <class Entry>
 struct Hierarchy {
@@ -27,7 +27,7 @@ struct Hierarchy {
     std::int64_t stride, n, rows;
     bool largest;
     int group_bits;
-    int top;                                               // the level that has at most k entries
+    int top;                                               // the level with at most k entries
     std::int64_t first[most_levels], padded[most_levels];  // of levels 1 .. top
     Entry* entries;
 
@@ -44,8 +44,8 @@ struct Hierarchy {
         return column < n ? static_cast<Packed>(entry) << 32 | static_cast<std::uint32_t>(column)
                           : packed_end;
     }
-    // The entry of `level` that is the minimum of its group, a minimum of the level above: of those
-    // with its key the first.
+    // The entry of `level` that is the minimum of its group, given that minimum from the level
+    // above: the first entry with its key.
     __device__ __forceinline__ Packed member(int level, Packed minimum, std::int64_t row) const {
         if (minimum == packed_end) return minimum;
         const std::int64_t group =
@@ -59,7 +59,7 @@ struct Hierarchy {
     }
 };
 
-// The levels' places, entries still null.
+// Plans the places of the levels; entries are still null.
 template <class Entry>
 Hierarchy<Entry> plan_hierarchy(const SelectJob& job, int group_bits);
 // Entries of all rows and levels.

@@ -1,4 +1,4 @@
-// The queues of one thread that keep the k smallest of a row: insertion, heap and merge queue (Tang
+// Queues of one thread that keep the k smallest of a row: insertion, heap and merge queue (Tang
 // 2015, III.B-C).
 //
 // A thread owns the queue of one row; a warp owns 32 consecutive rows. Position p of row r is
@@ -6,16 +6,20 @@
 // adjacent words.
 //
 // All queues have one interface:
-//   capacity(k)          positions of workspace per row
-//   head()               the largest entry kept: only what is before it may enter; packed_end until
-//   k have entered insert(wanted, x)    called by all lanes of a warp together; takes x where it is
-//   wanted, which implies x < head() entry(p)             the entries kept, 0 <= p < k, in no
-//   promised order; packed_end where fewer have entered rename(p, x)         entry p is x from now
-//   on, which is ordered among the others as it was drain(row, out, sorted)   writes the result;
-//   the queue is spent
+//
+//   capacity(k)               positions of workspace per row
+//   head()                    the largest entry kept: only smaller ones may enter; packed_end until
+//                             k have entered
+//   insert(wanted, x)         called by all lanes of a warp together; takes x if it is wanted,
+//                             which implies x < head()
+//   entry(p)                  the entries kept, 0 <= p < k, in unspecified order; packed_end if
+//                             fewer have entered
+//   rename(p, x)              replaces entry p by x, which is ordered among the others like it
+//   drain(row, out, sorted)   writes the result; the queue is spent
 //
 // Ties: the paper keeps value and index in two queues of 4 bytes and compares values alone. Here an
-// entry is one Packed of 8 bytes: as many bytes, and 64-bit comparisons in place of 32-bit ones.
+// entry is one Packed of 8 bytes: an equal number of bytes, and 64-bit comparisons in place of
+// 32-bit ones.
 #pragma once
 
 #include "gpu/primitives/block.cuh"
@@ -24,15 +28,15 @@
 
 namespace kith::gpu {
 
-// Before every value: no value has the key 0.
+// Sorts before every value: no value has the key 0.
 inline constexpr Packed packed_before = 0;
 
 // The positions of one row's queue.
 struct QueueSlots {
     Packed* first;
     std::int64_t step;
-    // Updates per position (Tang 2015, Fig. 5), those far down in one slot, and insertions; may be
-    // null.
+    // Counts of updates per position (Tang 2015, Fig. 5), far positions in one slot, and of
+    // insertions; may be null.
     unsigned long long* counts;
     bool alive;  // false in lanes that own no row: they vote, and touch nothing
 
@@ -52,7 +56,8 @@ struct QueueSlots {
         if (alive)
             for (int p = from; p < to; ++p) place(p, x);
     }
-    // Puts x into positions 0 .. size - 1, which descend; the head drops out. Returns the new head.
+    // Inserts x into positions 0 .. size - 1, which descend; the head drops out. Returns the new
+    // head.
     __device__ __forceinline__ Packed shift_in(int size, Packed x) const {
         constexpr int ahead = 4;  // loads in flight
         Packed head = x;
@@ -80,8 +85,8 @@ struct QueueSlots {
     }
 };
 
-// What the queues have in common: the head in a register, and at first packed_end in k positions.
-// Those behind them, of a queue that needs more, hold packed_before.
+// The common part of the queues: the head in a register, and initially packed_end in k positions.
+// If a queue needs more positions, those hold packed_before.
 class RowQueue {
 public:
     static constexpr std::int64_t capacity(std::int64_t k) { return k; }
@@ -89,7 +94,7 @@ public:
     __device__ RowQueue(QueueSlots slots, int k) : RowQueue(slots, k, k) {}
     __device__ __forceinline__ Packed head() const { return head_; }
     __device__ __forceinline__ Packed entry(int p) const { return slots_.get(p); }
-    // Entry p by another index; the order of the entries must stay as it is.
+    // Gives entry p another index; the order of the entries must not change.
     __device__ __forceinline__ void rename(int p, Packed x) {
         slots_.place(p, x);
         if (p == 0) head_ = x;
@@ -106,7 +111,7 @@ protected:
     Packed head_ = packed_end;
 };
 
-// Fully ordered, descending from the head: O(k) an insertion.
+// Fully ordered, descending from the head: O(k) per insertion.
 class InsertionQueue : public RowQueue {
 public:
     using RowQueue::RowQueue;
@@ -121,8 +126,8 @@ public:
     }
 };
 
-// A binary tree in which a parent is larger than its children: O(log k) an insertion, each lane on
-// a path of its own.
+// A binary tree with parents larger than their children: O(log k) per insertion, each lane on a
+// path of its own.
 class HeapQueue : public RowQueue {
 public:
     using RowQueue::RowQueue;
@@ -132,7 +137,7 @@ public:
         slots_.count_insertion();
         replace_head(x, k_);
     }
-    // The heap sort's second half: the head leaves to the end of a heap that shrinks.
+    // The second half of heap sort: the head goes to the end of the shrinking heap.
     __device__ void drain(std::int64_t row, const SelectOut& out, bool sorted) {
         if (!sorted) {
             for (int p = 0; p < k_; ++p) out.put(row, p, slots_.get(p));
@@ -147,7 +152,7 @@ public:
     }
 
 private:
-    // As replace_root (primitives/heap.cuh), but the positions are far apart in global memory: both
+    // replace_root (primitives/heap.cuh) for positions that are far apart in global memory: both
     // children are loaded at once, the head stays in a register, and updates are counted by
     // position.
     __device__ __forceinline__ void replace_head(Packed x, int size) {
@@ -170,15 +175,15 @@ private:
     }
 };
 
-// Levels of m, m, 2m, 4m ... positions (m = 8 in the paper), each descending, their heads
-// descending too. Alg. 2: an entry goes into the first level by insertion; only where a level's
-// head has fallen below the next one's are the two merged, with all before them (lazy update):
-// O(log^2 k) an insertion on average. `aligned`: a warp vote at each level, and when one lane must
+// Levels of m, m, 2m, 4m ... positions (m = 8 in the paper), each descending, with heads that
+// descend too. Alg. 2: an entry goes into the first level by insertion. Only if a level's head has
+// fallen below the next one's are the two merged, with all levels before them (lazy update):
+// O(log^2 k) per insertion on average. `aligned`: a warp vote at each level; if one lane must
 // merge, all do.
 //
-// A k that is no m * 2^j is rounded up, and the positions from k on hold packed_before for good:
-// they stay where the last level ends, for whatever moves them sorts the whole queue. So the head
-// is the k-th smallest, not a later one.
+// A k that is no m * 2^j is rounded up, and the positions from k on always hold packed_before. They
+// stay at the end of the last level, because any step that moves them sorts the whole queue. So the
+// head is the k-th smallest, not a later one.
 template <bool aligned, int m = 8>
 class MergeQueue : public RowQueue {
     static_assert(m >= 4 && (m & (m - 1)) == 0);  // a merge takes eight entries at a time
@@ -225,7 +230,7 @@ private:
 
     // Steps q * 2^(bits-1) .. q of the merge network on positions 0 .. size - 1. Eight entries at a
     // time are in registers: those of 8 >> bits neighbouring groups, each of 2^bits entries that
-    // lie q apart.
+    // are q apart.
     template <int bits>
     __device__ __forceinline__ void steps(int size, int q) const {
         constexpr int each = 1 << bits, groups = 8 / each;
@@ -238,7 +243,7 @@ private:
             Packed x[8], before[8];
 #pragma unroll
             for (int i = 0; i < 8; ++i) {
-                // Groups side by side, unless they are closer than that (m = 4 alone).
+                // Groups are adjacent, unless they are closer than that (m = 4 alone).
                 p[i] = (m < 8 ? first_of(t + i / each) : base + i / each) + i % each * q;
                 x[i] = before[i] = slots_.get(p[i]);
             }
@@ -253,9 +258,9 @@ private:
         }
     }
 
-    // The reverse bitonic merge (Fig. 2b) of two descending halves into positions 0 .. size - 1:
-    // the first step compares crosswise, the others are the bitonic network's, three of them to a
-    // pass over memory.
+    // The reverse bitonic merge (Fig. 2b) of two descending halves into positions 0 .. size - 1.
+    // The first step compares crosswise; the others are the bitonic network's, three per pass over
+    // memory.
     __device__ void merge(int size) {
         constexpr int pairs = 4;
         const int half = size / 2;
@@ -274,7 +279,7 @@ private:
                 slots_.place(size - 1 - i - j, y[j]);
             }
         }
-        int left = 31 - __clz(half), q = half;  // steps left, the distance of the last one done
+        int left = 31 - __clz(half), q = half;  // steps left; distance of the last one done
         if (left % 3 == 1) steps<1>(size, q /= 2);
         if (left % 3 == 2) steps<2>(size, q /= 4);
         for (left -= left % 3; left > 0; left -= 3) steps<3>(size, q /= 8);

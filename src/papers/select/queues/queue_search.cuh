@@ -1,9 +1,10 @@
 // The searches that feed a queue per thread: plain, buffered (Tang 2015, Alg. 3) and top-down
 // (III.E).
 //
-// A block of two warps owns 64 consecutive rows; a lane owns one row: its queue in the workspace,
-// its buffer in a column of the block's shared memory. The lanes of a warp walk the columns in
-// step, so their reads are adjacent.
+// block   two warps: 64 consecutive rows
+// lane    one row: its queue in the workspace, its buffer in a column of the block's shared memory
+//
+// The lanes of a warp walk the columns in lockstep, so their reads are adjacent.
 #pragma once
 
 #include "gpu/primitives/bitonic.cuh"
@@ -30,10 +31,10 @@ namespace queue_search {
 
 constexpr int threads = 64;
 constexpr int blocks_per_processor = 8;  // at least: 128 registers a thread, which no search spills
-constexpr int batch = 8;                 // entries that a lane reads before it looks at the first
+constexpr int batch = 8;                 // entries that a lane reads before it uses the first
 constexpr int usual_buffer = 16;         // entries in a lane's buffer
 
-// A sink takes what the lanes of a warp offer in step; packed_end offers nothing.
+// A sink takes the entries that the lanes of a warp offer in lockstep; packed_end offers nothing.
 
 // Every candidate goes straight into the queue.
 template <class Queue>
@@ -44,9 +45,9 @@ struct Direct {
     __device__ __forceinline__ void finish() {}
 };
 
-// `alone`: a lane whose buffer is full empties it; `full`: when one lane's is, all lanes empty
-// theirs; `sort`: these are sorted before, so that the smallest enter first and turn the others
-// away.
+// `alone`: a lane with a full buffer empties it. `full`: when one lane's is full, all lanes empty
+// theirs. `sort`: buffers are sorted first, so that the smallest enter first and exclude the
+// others.
 enum class Flush { alone, full, sort };
 
 template <class Queue, Flush how, int buffer_size = usual_buffer>
@@ -89,7 +90,7 @@ private:
 };
 
 // Offers the entries of a batch one after another, all lanes the same one; skips those that no lane
-// wants. (A head only falls, so what it turns away here it would turn away later.)
+// wants. (A head only falls, so an entry that it refuses here it would refuse later.)
 template <class Sink>
 __device__ __forceinline__ void offer_batch(Sink& sink, const Packed (&x)[batch]) {
     unsigned wanted = 0;
@@ -105,7 +106,7 @@ __device__ __forceinline__ void offer_batch(Sink& sink, const Packed (&x)[batch]
 
 struct Work {
     Packed* queues;
-    Packed* opened;  // top-down: k entries of each row, as the queues lie; else null
+    Packed* opened;  // top-down: k entries of each row, laid out like the queues; else null
     std::int64_t rows;
     int k;
     bool sorted;
@@ -146,15 +147,16 @@ __global__ void __launch_bounds__(threads, blocks_per_processor)
     if (alive) sink.queue.drain(row, work.out, work.sorted);
 }
 
-// Top-down, with one queue throughout: the top level into it, then level by level the groups of
-// what it holds. A minimum of level l + 1 is an entry of level l as well, so the queue keeps it,
-// and the rest of its group is offered: the head is low from the start, and few enter. An entry of
-// a level's k smallest lies in a group whose minimum is among the level above's k smallest, since
-// minima are distinct: each of k smaller minima would be an entry before it.
+// Top-down, with one queue throughout. The top level goes into it, then level by level the groups
+// of its entries. A minimum of level l + 1 is an entry of level l as well, so the queue keeps it,
+// and the rest of its group is offered. The head is low from the start, so few enter.
 //
-// Where the hierarchy holds keys alone, an entry's index is the first column of its group, until
-// the entry is looked up among the group's members on the next level: the first that has its key.
-// Groups do not overlap, so no order changes.
+// An entry of a level's k smallest lies in a group with a minimum among the k smallest of the level
+// above. Minima are distinct: if k of them were smaller, each would be an entry before it.
+//
+// If the hierarchy holds keys alone, an entry's index is the first column of its group. On the next
+// level the entry is looked up among the group's members: the first with its key. Groups do not
+// overlap, so no order changes.
 template <class Queue, class Sink, class Entry>
 __global__ void __launch_bounds__(threads, blocks_per_processor)
     descend_kernel(Hierarchy<Entry> h, Work work) {
@@ -182,8 +184,7 @@ __global__ void __launch_bounds__(threads, blocks_per_processor)
             }
             opened[p * work.rows] = minimum;
         }
-        // From the last position to the first: where a queue has an order, its smallest entries are
-        // last.
+        // From the last position to the first: in an ordered queue the smallest entries are last.
         for (int last = work.k - 1; last >= 0; last -= batch >> h.group_bits) {
             Packed x[batch];
 #pragma unroll
@@ -193,7 +194,7 @@ __global__ void __launch_bounds__(threads, blocks_per_processor)
                 const std::int64_t group =
                     static_cast<std::int64_t>(index_of(minimum)) >> (level + 1) * h.group_bits;
                 const std::int64_t child = (group << h.group_bits) + (i & in_group);
-                // A minimum that is no longer before the head has a group of larger entries only.
+                // A minimum that is no longer below the head has a group of larger entries only.
                 const bool open = minimum < sink.queue.head() && child < h.size(level);
                 x[i] = open ? h.at(level, child, row) : packed_end;
                 if (x[i] == minimum) x[i] = packed_end;
@@ -227,7 +228,7 @@ void scan(const SelectJob& job) {
     check_launch("scan_kernel");
 }
 
-// Entry: what the hierarchy of groups of 2^group_bits holds (hierarchy.cuh).
+// Entry: the type of the hierarchy's entries; groups have 2^group_bits (hierarchy.cuh).
 template <class Queue, class Sink, class Entry = Packed>
 void descend(const SelectJob& job, int group_bits) {
     const Buffer<Packed> queues(Queue::capacity(job.k) * job.rows, job.stream);

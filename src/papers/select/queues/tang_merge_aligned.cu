@@ -1,4 +1,4 @@
-// The selectors of Tang 2015's aligned merge queue; the mapping is in queue_search.cuh.
+// The selectors of Tang 2015's aligned merge queue. Mapping: queue_search.cuh.
 #include "papers/select/queues/queue_search.cuh"
 
 namespace kith::gpu {

@@ -1,10 +1,10 @@
-// The selector "comb-sort": every thread comb-sorts a whole row (Garcia 2008, 2.2 and 3.2): flat in
-// k.
+// The selector "comb-sort": every thread comb-sorts a whole row (Garcia 2008, 2.2 and 3.2), so the
+// time does not depend on k.
 //
-// A block of two warps owns 64 consecutive rows, a lane one row. The lane copies its row, packed,
-// to position p of row r at entries[p * rows + r]; all rows have one length, so the lanes of a warp
-// compare the same positions and their reads and writes are adjacent. Only the last passes, of gap
-// 1, differ in number from lane to lane.
+// A block of two warps owns 64 consecutive rows, a lane one row. The lane copies its row, packed:
+// position p of row r is entries[p * rows + r]. All rows have one length, so the lanes of a warp
+// compare equal positions, and their reads and writes are adjacent. Only the last passes, of gap 1,
+// differ in number from lane to lane.
 //
 // Ties: the paper sorts values and moves indices along; packed entries move both at once, 8 bytes a
 // value.
@@ -19,7 +19,7 @@ constexpr int threads = 64;
 constexpr int batch = 8;  // pairs in flight
 
 // Orders the pairs (i + j, i + j + gap), 0 <= j < count, which are disjoint for count <= gap.
-// Whether any was swapped.
+// Returns true if any was swapped.
 template <int count>
 __device__ __forceinline__ bool order_pairs(Packed* first, std::int64_t step, std::int64_t i,
                                             std::int64_t gap) {

@@ -1,15 +1,17 @@
-// Partial bitonic sort (Krulis 2015, as in Hanak 2023, 3.5.1): every segment of K values is sorted
-// and merged.
+// Partial bitonic sort (Krulis 2015, in the form of Hanak 2023, 3.5.1): every segment of K values
+// is sorted and merged.
 //
-// A grid has a block per row. The block keeps the K smallest entries so far sorted, K being k
-// rounded up to a power of two and at least 32; it reads K new values, sorts them, keeps the
-// smaller of each pair with the reversed kept entries and sorts that bitonic sequence. Three homes
-// of the network (Hanak 2023, Fig. 5.2):
-//   bitonic-shared     every layer in shared memory, a thread per comparator
-//   bitonic-shuffle    strides below 32 by shuffles, a lane per entry; the others in shared memory
-//   bitonic-registers  consecutive entries per thread in registers (block_queue.cuh)
-// Published on (distance, label) pairs with ties open; the packed entry has the pair's 8 bytes, and
-// its comparison is one of 64 bits instead of 32.
+// A block owns a row and keeps the K smallest entries so far sorted; K is k rounded up to a power
+// of two, at least 32. It reads K new values and sorts them. It keeps the smaller of each pair with
+// the reversed kept entries, and sorts that bitonic sequence. The network has three forms (Hanak
+// 2023, Fig. 5.2):
+//
+//   bitonic-shared      every layer in shared memory, a thread per comparator
+//   bitonic-shuffle     strides below 32 by shuffles, a lane per entry; the others in shared memory
+//   bitonic-registers   consecutive entries per thread in registers (block_queue.cuh)
+//
+// The published sort has (distance, label) pairs and leaves ties open. The packed entry has the
+// pair's 8 bytes, and its comparison is one of 64 bits instead of 32.
 #include <bit>
 
 #include "gpu/select/bits/block_queue.cuh"
@@ -19,8 +21,7 @@ namespace kith::gpu {
 
 namespace {
 
-// Hanak 2023, 5.3.1: 128 threads up to k = 512, 256 above; one warp where 128 would have nothing to
-// do.
+// Hanak 2023, 5.3.1: 128 threads up to k = 512, 256 above; one warp if 128 threads would be idle.
 constexpr int threads_for(int size) {
     return size <= 64 ? 32 : size <= 512 ? 128 : 256;
 }

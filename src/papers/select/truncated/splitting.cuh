@@ -1,4 +1,4 @@
-// Splitting a list by a pivot, the step that quick multi-select and the truncated quick sort share.
+// Splitting a list by a pivot, the common step of quick multi-select and the truncated quick sort.
 #pragma once
 
 #include "gpu/primitives/sample.h"
@@ -15,7 +15,7 @@ struct SplitShared {
 };
 
 // Splits the `count` distinct entries of a list, more than pivot_sample, by the median of a sample:
-// entries up to it to the front of `to`, the others to its back. Returns how many are in front:
+// entries up to it to the front of `to`, the others to its back. Returns the number in front,
 // neither 0 nor count.
 template <class Walk>
 __device__ std::uint32_t split_by_pivot(const Walk& source, std::uint32_t count, std::uint32_t seed,

@@ -1,13 +1,12 @@
-// Truncated bitonic sort, TBiS (Sismanis 2012, 3.1): lists of `length` entries, the power of two
-// from k on (primitives/truncated_bitonic.cuh).
+// Truncated bitonic sort, TBiS (Sismanis 2012, 3.1), with lists of `length` entries, the smallest
+// power of two of at least k (primitives/truncated_bitonic.cuh).
 //
-// Grid: a block per slice of a row. It takes a chunk of values at a time (2048, or one list where
-// that is longer) to shared memory, sorts and halves it down to one list, and takes the minima of
-// that, read backwards, and the slice's list. The lists of a row are then joined pairwise:
-// "truncated-bitonic" merges them by merge path (truncated_lists.h), "truncated-bitonic-steps"
-// takes minima and merges these by the network, as the paper does everywhere.
-//
-// Grid of such a round: a block per pair of lists.
+// A block owns a slice of a row. It takes a chunk of values at a time (2048, or one list if that is
+// longer) to shared memory, and sorts and halves it down to one list. It then takes the minima of
+// that list, read backwards, and the slice's list. The lists of a row are then joined pairwise.
+// "truncated-bitonic" merges them by merge path (truncated_lists.h). "truncated-bitonic-steps"
+// takes minima and merges these by the network, as the paper does everywhere; in such a round a
+// block owns a pair of lists.
 //
 // Ties: entries are packed (key, index), 8 bytes, one comparison of integers.
 #include "gpu/primitives/truncated_bitonic.cuh"
@@ -49,8 +48,8 @@ __global__ void __launch_bounds__(threads)
     tally.add_to(counts);
 }
 
-// `from`: rows x count lists of k, `to`: rows x (count + 1) / 2. A list without a partner stays as
-// it is.
+// `from`: rows x count lists of k, `to`: rows x (count + 1) / 2. A list without a partner is
+// copied.
 __global__ void __launch_bounds__(threads)
     join_pairs_kernel(const Packed* from, std::int64_t count, Packed* to, std::int64_t k,
                       int length, unsigned long long* counts) {
@@ -94,9 +93,8 @@ void allow_shared(const void* kernel) {
 
 // variant: 1 joins slices by the network.
 void truncated_bitonic(const SelectJob& job, int variant) {
-    constexpr std::int64_t wanted = 1024,
-                           shortest =
-                               2 * smallest_chunk;  // blocks that fill a device; values for each
+    // Blocks that fill a device; the least number of values for each.
+    constexpr std::int64_t wanted = 1024, shortest = 2 * smallest_chunk;
     int length = 2;
     while (length < job.k) length *= 2;
     const int chunk = length < smallest_chunk ? smallest_chunk : length;

@@ -1,11 +1,11 @@
 // Truncated sorts by sorted sublists and truncated merges (Sismanis 2012, section 2: merge and
 // bubble).
 //
-// Grid: a block per slice of a row, which takes 2048 values at a time: sorts them in shared memory
-// into sublists of `length` entries, the power of two from k on, merges the sublists pairwise and
-// purges the upper half of each merge until one is left, and merges that with the slice's list. A
-// thread owns eight adjacent places of every merge (merge path). The lists of a row are then merged
-// pairwise (truncated_lists.h).
+// A block owns a slice of a row and takes 2048 values at a time. It sorts them in shared memory
+// into sublists of `length` entries, the smallest power of two of at least k. It merges the
+// sublists pairwise, dropping the upper half of each merge, until one is left, and merges that with
+// the slice's list. A thread owns eight adjacent places of every merge (merge path). The lists of a
+// row are then merged pairwise (truncated_lists.h).
 //
 // Ties: entries are packed (key, index), 8 bytes, one comparison of integers.
 #pragma once
@@ -19,7 +19,7 @@ inline constexpr int chunk_threads = 256, chunk_places = 8,
                      chunk_size = chunk_threads * chunk_places;
 
 // Merges the sorted lists of `length` entries in `from`, `count` entries in all, pairwise into
-// `to`, a thread per eight places of it; `kept` entries of each merge stay.
+// `to`, and keeps `kept` entries of each merge. A thread owns eight places of `to`.
 __device__ __forceinline__ void merge_pairs(const Packed* from, int count, int length, int kept,
                                             Packed* to, Tally& tally) {
     const int first = static_cast<int>(threadIdx.x) * chunk_places;
@@ -37,7 +37,7 @@ __device__ __forceinline__ void merge_pairs(const Packed* from, int count, int l
 }
 
 // Sublists: sort(now, other, count, length, tally) sorts the lists of `length` entries in `now`
-// (`count` in all), with `other` as work space, and swaps the two where the result ends up there.
+// (`count` in all), with `other` as work space. It swaps the two if the result ends up in `other`.
 template <class Sublists>
 __global__ void __launch_bounds__(chunk_threads)
     truncated_chunks_kernel(const float* values, std::int64_t stride, std::int64_t n,
@@ -82,14 +82,13 @@ __global__ void __launch_bounds__(chunk_threads)
 
 template <class Sublists>
 void truncated_chunks(const SelectJob& job) {
-    constexpr std::int64_t wanted = 1024,
-                           shortest =
-                               2 * chunk_size;  // blocks that fill a device; values worth a block
+    // Blocks that fill a device; the least number of values for each.
+    constexpr std::int64_t wanted = 1024, shortest = 2 * chunk_size;
     int length = chunk_places;
     while (length < job.k) length *= 2;
     const Slices slices = cut_rows(job, wanted, shortest);
     const Buffer<Packed> lists = make_lists(job, slices);
-    // 48 KB at most: lists of chunk_size entries.
+    // At most 48 KiB, for lists of chunk_size entries.
     const auto bytes = static_cast<std::size_t>(2 * chunk_size + length) * sizeof(Packed);
     truncated_chunks_kernel<Sublists>
         <<<static_cast<unsigned>(job.rows * slices.per_row), chunk_threads, bytes, job.stream>>>(

@@ -1,6 +1,6 @@
 // Truncated heap sort (Sismanis 2012, section 2): subcorpora with a private max-heap of k nodes
-// each, sorted at the end and merged pairwise. Mapping: truncated_warps.cuh, a warp per subcorpus;
-// its first lane alone walks the heap.
+// each, sorted at the end and merged pairwise. Mapping: truncated_warps.cuh, a warp per subcorpus.
+// Only its first lane walks the heap.
 #include "gpu/primitives/heap.cuh"
 #include "papers/select/truncated/truncated_warps.cuh"
 
@@ -20,7 +20,7 @@ public:
         __syncwarp();
     }
 
-    // The second half of heap sort: the root goes behind the heap, which shrinks.
+    // The second half of heap sort: the root goes to the end of the shrinking heap.
     __device__ void sort(Tally& tally) {
         if (threadIdx.x != 0) return;
         for (int size = k_ - 1; size > 0; --size) {

@@ -1,5 +1,5 @@
 // Truncated insertion sort (Sismanis 2012, section 2): subcorpora with a private sorted list of k
-// entries each, merged pairwise. Mapping: truncated_warps.cuh, a warp per subcorpus; a lane owns
+// entries each, merged pairwise. Mapping: truncated_warps.cuh, a warp per subcorpus. A lane owns
 // every 32nd place of the list.
 #include "papers/select/truncated/truncated_warps.cuh"
 
@@ -29,7 +29,7 @@ public:
                 base > 0 && (moving & 1u);  // place `base` takes the entry in front of this chunk
             __syncwarp();
             if (moves) list_[place] = before;
-            // The entries that move are the upper ones: the new one goes below the lowest of them.
+            // The upper entries move: the new one goes below the lowest of them.
             const int gap =
                 moving ? base + __ffs(static_cast<int>(moving)) - 2 : min(last, base + 31);
             if (!goes_on && place == gap) list_[place] = p;

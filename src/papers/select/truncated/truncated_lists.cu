@@ -1,7 +1,7 @@
-// Joining the k-lists of a row's slices (Sismanis 2012, section 2): pairwise merges, the larger k
-// entries purged.
+// Joins the k-lists of a row's slices (Sismanis 2012, section 2) by pairwise merges that drop the
+// larger k entries.
 //
-// Grid of a round: a block of 128 threads per pair of lists; a thread owns adjacent places of the
+// In a round a block of 128 threads owns a pair of lists; a thread owns adjacent places of the
 // merged list (merge path). The last kernel writes the result, a thread per neighbour.
 #include "papers/select/truncated/truncated_lists.h"
 
@@ -17,8 +17,7 @@ namespace {
 
 constexpr int threads = 128;
 
-// `from`: rows x count lists, `to`: rows x (count + 1) / 2. A list without a partner merges with
-// nothing.
+// `from`: rows x count lists, `to`: rows x (count + 1) / 2. A list without a partner is copied.
 __global__ void __launch_bounds__(threads)
     merge_lists_kernel(const Packed* from, std::int64_t count, Packed* to, std::int64_t k,
                        unsigned long long* counts) {

@@ -1,12 +1,11 @@
 // Truncated quick sort (Sismanis 2012, section 2): a partition drops a side that begins beyond the
-// k-th place; the other sides are sorted to their end.
+// k-th place; the other sides are sorted completely.
 //
-// Grid: a block per row. Segments of more than 1024 entries are split by the whole block, four
-// entries per lane, from one of two buffers in global memory to the same places of the other
-// (splitting.cuh); the smaller side goes first, so that the stack of segments stays short. Smaller
-// segments are sorted in shared memory, all their parts in step: a round splits every part by its
-// middle entry, with one prefix sum over the block for all of them. A thread owns four adjacent
-// places.
+// A block owns a row. The whole block splits segments of more than 1024 entries, four entries per
+// lane (splitting.cuh), from one of two buffers in global memory to equal places of the other. The
+// smaller side goes first, so that the stack of segments stays short. Smaller segments are sorted
+// in shared memory, all their parts in lockstep. A round splits every part by its middle entry,
+// with one prefix sum over the block for all of them. A thread owns four adjacent places.
 //
 // Entries are packed (key, index), hence distinct: equal values cost no unbalanced splits, but 8
 // bytes each.
@@ -29,12 +28,12 @@ struct Segment {
 struct WindowShared {
     int warp_sums[threads / 32];
     Packed entries[2][window];
-    std::uint16_t begin[2][window], end[2][window];  // of the part that a place belongs to
-    std::uint16_t
-        smaller_before[window + 1];  // entries below their part's pivot in front of a place
+    std::uint16_t begin[2][window], end[2][window];  // of the part that contains a place
+    // Entries below their part's pivot before a place.
+    std::uint16_t smaller_before[window + 1];
 };
 
-// Sorts w.entries[0][0 .. count); returns which of the two arrays holds the result.
+// Sorts w.entries[0][0 .. count); returns the index of the array with the result.
 __device__ int sort_window(WindowShared& w, int count, Tally& tally) {
     const int first = 4 * static_cast<int>(threadIdx.x);
     int now = 0;

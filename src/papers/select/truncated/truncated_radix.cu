@@ -1,17 +1,15 @@
-// Truncated radix sort (Sismanis 2012, section 2): most significant digit first; buckets beyond the
+// Truncated radix sort (Sismanis 2012, section 2): most significant digit first. Buckets beyond the
 // k-th place are dropped, the others refined until the first k entries are in order.
 //
-// Grid: a block per row. A segment of more than 2048 entries is counted by its next digit of eight
-// bits and its buckets scattered from one of two buffers in global memory to their places in the
-// other; adjacent small buckets then form one segment. Segments of up to 2048 entries are sorted in
-// shared memory: by a bitonic network
-// ("truncated-radix", whose Table 1 leaves that sort out), or by the digits that are left, least
-// significant first
-// ("truncated-radix-digits": every operation is a digit taken; CUB's block sort, whose digits have
-// four bits: two of them count as one). A lane reads four entries at a time; histograms have eight
-// copies against colliding lanes.
+// A block owns a row. A segment of more than 2048 entries is counted by its next digit of eight
+// bits. Its buckets are scattered from one of two buffers in global memory to their places in the
+// other. Adjacent small buckets then form one segment. Segments of up to 2048 entries are sorted in
+// shared memory. "truncated-radix" does so by a bitonic network, a sort that its Table 1 leaves
+// out. "truncated-radix-digits" does so by the digits that are left, least significant first: every
+// operation is a digit taken. It is CUB's block sort with digits of four bits; two of them count as
+// one. A lane reads four entries at a time; histograms have eight copies against colliding lanes.
 //
-// Digits are those of the packed (key, index): ties cost up to four digits more.
+// Digits are those of the packed (key, index): ties cost up to four more digits.
 #include <cub/block/block_radix_sort.cuh>
 
 #include "gpu/primitives/block_sort.cuh"
@@ -24,14 +22,14 @@ namespace {
 constexpr int threads = segment_threads, buckets = 256, copies = 8;
 constexpr std::uint32_t local = 2048;
 constexpr int digits = static_cast<int>(sizeof(Packed));
-constexpr int stack_size =
-    digits * buckets;  // a segment leaves at most 256 behind, each a digit further
+// A segment leaves at most 256 segments, each one digit further.
+constexpr int stack_size = digits * buckets;
 
 struct Segment {
     std::uint32_t begin, end;  // places in a buffer, and in the sorted row
 };
 
-constexpr int sorted_each = local / threads;  // entries of a thread in a sort by digits
+constexpr int sorted_each = local / threads;  // entries per thread in a sort by digits
 using DigitSort = cub::BlockRadixSort<Packed, threads, sorted_each>;
 
 struct RadixShared {
@@ -53,7 +51,7 @@ __device__ __forceinline__ std::uint32_t digit_of(Packed p, int digit) {
 }
 
 // Scatters the buckets of `source` that begin before place `limit` to `to`, and stacks their
-// segments, the first on top. `begin`: of the segment.
+// segments, the first on top. `begin`: the start of the segment.
 template <class Walk>
 __device__ void scatter(const Walk& source, int digit, std::uint32_t begin, std::uint32_t limit,
                         Packed* to, RadixShared& s, Tally& tally) {
@@ -87,7 +85,7 @@ __device__ void scatter(const Walk& source, int digit, std::uint32_t begin, std:
     });
     __syncthreads();
     if (threadIdx.x == 0) {
-        // From the last bucket kept to the first: a bucket joins the segment behind it while both
+        // From the last bucket kept to the first: a bucket joins the segment after it while both
         // fit the local sort.
         std::uint32_t end = 0;
         int waiting = s.waiting;
@@ -109,9 +107,9 @@ __device__ void scatter(const Walk& source, int digit, std::uint32_t begin, std:
     __syncthreads();
 }
 
-// Sorts `count` entries, at most `local`, whose first `digit` digits are anything: adjacent buckets
-// share a segment where they differ in the last of these, so that the sort begins there. Behind a
-// barrier; s.entries[0, count) are in order behind another.
+// Sorts `count` entries, at most `local`. Adjacent buckets of one segment may differ in the last of
+// the first `digit` digits, so the sort begins with that one. Requires a barrier before. It ends
+// with a barrier, after which s.entries[0, count) are in order.
 template <class Get>
 __device__ void sort_by_digits(std::uint32_t count, int digit, RadixShared& s, Tally& tally,
                                Get get) {
@@ -152,7 +150,7 @@ __global__ void __launch_bounds__(threads)
         }
         __syncthreads();
         if (threadIdx.x == 0) --s.waiting;
-        // A segment lies in buffer 0 after one digit, in buffer 1 after two, and so on.
+        // A segment is in buffer 0 after one digit, in buffer 1 after two, and so on.
         const std::uint32_t count = now.end - now.begin;
         const ListWalk<threads, Packed> list{buffer((digit + 1) % 2) + now.begin, count};
         if (count > local) {
@@ -179,7 +177,7 @@ __global__ void __launch_bounds__(threads)
 
 }  // namespace
 
-// variant: 1 sorts small segments by their digits, too.
+// variant: 1 sorts small segments by their digits too.
 void truncated_radix(const SelectJob& job, int variant) {
     truncated_segments(job,
                        variant == 1 ? truncated_radix_kernel<true> : truncated_radix_kernel<false>,

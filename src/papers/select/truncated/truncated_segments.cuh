@@ -1,10 +1,10 @@
-// Truncated sorts that split a row into ever smaller segments, whose places in the sorted row are
-// known (Sismanis 2012, section 2: quick and radix). What goes into a segment, and how a small one
-// is sorted, is all of either.
+// Truncated sorts that split a row into ever smaller segments with known places in the sorted row
+// (Sismanis 2012, section 2: quick and radix). They differ only in how a segment is split, and how
+// a small one is sorted.
 //
-// Grid: a block of 256 threads per row. What the block cannot sort in shared memory is split from
-// one of the row's two buffers in global memory, at first from the row itself, to the same places
-// of the other; the segments in question wait on a stack.
+// A block of 256 threads owns a row. A segment that it cannot sort in shared memory is split from
+// one of the row's two buffers in global memory to equal places of the other. The first split is
+// from the row itself. Segments in question wait on a stack.
 #pragma once
 
 #include "gpu/primitives/tally.cuh"
@@ -29,7 +29,7 @@ struct SegmentBuffers {
 using SegmentsKernel = void(const float*, std::int64_t, std::uint32_t, std::uint32_t, bool, Packed*,
                             SelectOut, unsigned long long*);
 
-// `local`: rows that the kernel sorts in shared memory, without buffers.
+// `local`: the longest row that the kernel sorts in shared memory, without buffers.
 inline void truncated_segments(const SelectJob& job, SegmentsKernel* kernel, const char* name,
                                std::int64_t local) {
     Buffer<Packed> buffers(job.n <= local ? 0 : job.rows * 2 * job.n, job.stream);

@@ -1,9 +1,9 @@
-// Truncated sorts whose k-list takes one entry after the other (Sismanis 2012, section 2: insertion
-// and heap).
+// Truncated sorts with a k-list that takes one entry after the other (Sismanis 2012, section 2:
+// insertion and heap).
 //
-// Grid: a block of one warp per subcorpus, a slice of a row. The warp reads 128 adjacent values,
-// four per lane; those below the largest entry kept go into the warp's k-list in shared memory one
-// by one, as the insertion depends on the data. The lists of a row are then merged pairwise
+// A block of one warp owns a subcorpus, a slice of a row. The warp reads 128 adjacent values, four
+// per lane. Values below the largest entry kept go into the warp's k-list in shared memory one by
+// one, as the insertion depends on the data. The lists of a row are then merged pairwise
 // (truncated_lists.h).
 //
 // Ties: entries are packed (key, index), 8 bytes, one comparison of integers.
@@ -15,9 +15,9 @@
 
 namespace kith::gpu {
 
-// Keeper: the k smallest entries so far, in `list`. worst(): no entry above it is wanted;
-// insert(p), by the whole warp, for p below that; sort(): at the end, ascending and filled up with
-// packed_end.
+// Keeper: has the k smallest entries so far in `list`. worst(): entries above it are not wanted.
+// insert(p): called by the whole warp for p below that. sort(): called at the end; leaves the list
+// ascending and padded with packed_end.
 template <class Keeper>
 __global__ void __launch_bounds__(32)
     truncated_warps_kernel(const float* values, std::int64_t stride, std::int64_t n, std::int64_t k,
@@ -61,8 +61,9 @@ __global__ void __launch_bounds__(32)
 
 template <class Keeper>
 void truncated_warps(const SelectJob& job) {
-    constexpr std::int64_t wanted = 4096,
-                           shortest = 1024;  // warps that fill a device; values worth a warp
+    constexpr std::int64_t
+        wanted = 4096,
+        shortest = 1024;  // warps that fill a device; the least number of values for each
     const Slices slices = cut_rows(job, wanted, shortest);
     const Buffer<Packed> lists = make_lists(job, slices);
     truncated_warps_kernel<Keeper>

@@ -1,5 +1,5 @@
-// The selectors "warp-select-t2" ... "-t10" and "block-select-t2" ... "-t10": other lengths of the
-// thread queues than the published ones (Hanak 2023, Fig. 5.5).
+// The selectors "warp-select-t2" ... "-t10" and "block-select-t2" ... "-t10": lengths of the thread
+// queues other than the published ones (Hanak 2023, Fig. 5.5).
 #include "papers/select/warp/warp_queues.h"
 
 namespace kith::gpu {

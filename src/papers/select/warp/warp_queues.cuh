@@ -5,7 +5,7 @@
 
 namespace kith::gpu::warp_queues {
 
-// Thread queues of `length`, the least capacity that holds k.
+// Launches thread queues of `length`, with the least capacity that holds k.
 template <int length>
 void launch_length(const SelectJob& job, int warps_per_row) {
     if (job.k <= 32) launch<32, length>(job, warps_per_row);
