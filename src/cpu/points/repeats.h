@@ -1,5 +1,5 @@
-// Equal rows among the points. Of more equal rows than a search wants neighbours only those with
-// the smallest ids can be among them: the others need not be candidates.
+// Duplicate rows (repeats) among the points. Of rows that are equal only the k with the smallest
+// ids can be among a query's k neighbours: the others need not be candidates.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace kith::cpu {
 
 class Repeats {
 public:
-    // Whether one row of a sample repeats as often as rows do that fill lists of candidates.
+    // Whether one row of a sample repeats as often as rows that overflow candidate lists.
     static bool likely(const MatrixView& rows);
-    // Null where no row has many equal ones before it, or memory is short. Polls `progress` as
-    // stage "prepare" and throws where it is cancelled.
+    // Null where no row has many duplicates with smaller ids, or memory is short. Polls `progress`
+    // as stage "prepare" and throws when it is cancelled.
     static std::shared_ptr<const Repeats> count(const MatrixView& rows, int threads,
                                                 ProgressMeter& progress);
 
@@ -27,7 +27,7 @@ public:
 
 private:
     std::vector<std::uint32_t>
-        earlier_;  // per row: how many rows with smaller ids have the same bits, or fewer
+        earlier_;  // per row: a lower bound on the number of equal rows with smaller ids
 };
 
 }  // namespace kith::cpu
