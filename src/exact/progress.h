@@ -38,8 +38,8 @@ public:
         if (now - last_ <
             std::chrono::milliseconds(milliseconds_between.load(std::memory_order_relaxed)))
             return;
-        const machine::FloatState
-            state;  // the callback runs with its caller's floating-point state
+        // The callback runs with its caller's floating-point state.
+        const machine::FloatState state;
         const double seconds = std::chrono::duration<double>(now - start_).count();
         try {
             if (!machine::for_caller(callback_)(

@@ -26,8 +26,8 @@ public:
     }
 
 private:
-    std::vector<std::uint32_t>
-        earlier_;  // per row: a lower bound on the number of equal rows with smaller ids
+    // Per row: the number of equal rows with smaller ids, or less.
+    std::vector<std::uint32_t> earlier_;
 };
 
 }  // namespace kith::cpu
