@@ -6,9 +6,9 @@
 namespace kith {
 
 struct Magnitudes {
-    double least =
-        bits_to_double(0x7ff0000000000000ULL);  // of the nonzero numbers; infinity: there are none
-    double most = 0;                            // of the finite numbers
+    // Of the nonzero numbers; infinity: there are none.
+    double least = bits_to_double(0x7ff0000000000000ULL);
+    double most = 0;  // of the finite numbers
 
     KITH_HD void add(double x) {
         constexpr double largest = 0x1.fffffffffffffp+1023;

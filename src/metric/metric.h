@@ -85,12 +85,12 @@ struct Traits {
     bool non_negative = false;  // negative coordinates are an input error
     bool similarity = false;    // larger is nearer; missing neighbours are at -inf
     bool whole_vector = false;  // needs all differences at once: whole_term(), no step()
-    bool per_coordinate =
-        false;                 // map() and aux_step() receive Params::constants[i] for coordinate i
-    bool packed_bits = false;  // u8 coordinates may hold eight bits each: Params::packed_bits
-    bool scale_free = false;   // the rank of c q and x equals that of q and x, for any c > 0
-    Root root = Root::none;    // if set, aux is 0 and step() depends on q - x only
-    int dimensions = 0;        // the only allowed dimension; 0: any
+    // map() and aux_step() receive Params::constants[i] for coordinate i.
+    bool per_coordinate = false;
+    bool packed_bits = false;       // u8 coordinates may hold eight bits each: Params::packed_bits
+    bool scale_free = false;        // the rank of c q and x equals that of q and x, for any c > 0
+    Root root = Root::none;         // if set, aux is 0 and step() depends on q - x only
+    int dimensions = 0;             // the only allowed dimension; 0: any
     Limit limits[max_limits] = {};  // per coordinate; values beyond are an input error
 
     KITH_HD constexpr bool limited() const { return non_negative || limits[0].largest > 0.0; }
