@@ -39,7 +39,7 @@ struct Index::State {
         return single ? single->device() : several ? several->device() : "cpu";
     }
 
-    // Whether a call's metric equals the prepared one, including its parameters.
+    // True if a call's metric equals the prepared one, including its parameters.
     bool is_own(const Metric& m) const {
         const Metric& own = options.metric;
         if (m.id != own.id || m.packed_bits != own.packed_bits) return false;
@@ -67,7 +67,7 @@ struct Index::State {
         return true;
     }
 
-    // Whether a range search computes euclidean on points prepared for sqeuclidean: neither the
+    // True if a range search computes euclidean on points prepared for sqeuclidean: neither the
     // Index nor the call names a metric, or the call names euclidean and the Index none.
     bool takes_roots(const Options& call) const {
         return !api::is_named(options.metric) &&

@@ -18,7 +18,7 @@ namespace kith {
 
 namespace {
 
-// Whether `name` is a variant of the family that `head` begins, such as "heap-queue+buffer" of
+// True if `name` is a variant of the family that `head` begins, such as "heap-queue+buffer" of
 // "heap-queue".
 bool is_variant(std::string_view name, std::string_view head) {
     return name.size() > head.size() && name.starts_with(head) &&

@@ -65,7 +65,7 @@ class DistanceJudge {
 public:
     // `scale`: the largest canonical distance, for DistancesCompared::nearly.
     DistanceJudge(DistancesCompared how, double scale) : how_(how), scale_(scale) {}
-    // Whether they agree. A canonical NaN means an invalid id and passes.
+    // True if they agree. A canonical NaN means an invalid id and passes.
     bool agree(double found, double canonical);
     // Describes the first wrong distance of a row.
     std::string why(double found, double canonical, std::int64_t place) const;

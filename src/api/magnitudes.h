@@ -33,9 +33,10 @@ struct KeyRange {
 };
 KeyRange key_range(const MetricSpec& metric, const Extent& extent);
 
-// The rows in the form for a metric with Traits::scale_free. A row with its largest magnitude
-// outside 2^-200 ... 2^200 is multiplied by the power of two that brings it to 1 ... 2, in a host
-// copy of all rows. Otherwise, and for other metrics, the view itself; `storage` stays empty.
+// The rows in the form for a metric with Traits::scale_free. If a row's largest magnitude is
+// outside 2^-200 ... 2^200, the row is multiplied by the power of two that brings it to 1 ... 2, in
+// a host copy of all rows. Otherwise, and for other metrics, the view itself; `storage` stays
+// empty.
 MatrixView scaled_rows(const MatrixView& view, const MetricSpec& metric, int threads,
                        ProgressMeter& progress, std::vector<double>& storage);
 

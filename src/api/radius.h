@@ -74,8 +74,8 @@ constexpr std::int64_t radius_list_bytes = 256 << 20;
 
 // For validated queries.
 Report run_radius(const DeviceIndex& index, const RadiusCall& call);
-// The same answer from several devices. The calling thread merges rows and hands them on while no
-// device works.
+// Gives the same answer on several devices. The calling thread merges rows and hands them on while
+// no device works.
 Report run_radius(const DeviceGroup& group, const MetricSpec& metric, const RadiusCall& call);
 
 // A whole call: validates everything but the views, prepares the points, runs. Null queries: the

@@ -41,7 +41,7 @@ Plan plan_search(const Shape& shape, const MetricSpec& metric, const Options& op
 Plan plan_selection(const MatrixView& matrix, std::int64_t k, const Options& options,
                     bool explained);
 
-// Whether distance keys are bit-identical with query and point exchanged. For a formula, if proven.
+// True if distance keys are bit-identical with query and point exchanged. For a formula, if proven.
 bool is_symmetric(const Metric& metric);
 
 }  // namespace kith::api

@@ -15,10 +15,10 @@ void check_searchable(ElementType type, const char* what);
 // messages. If it has no rows, and may have none, its data is not checked.
 void check_view(const MatrixView& view, const char* what, std::int64_t least_rows = 1);
 
-// Whether the last byte of this many rows, at least one, has an offset beyond 63 bits.
+// True if the last byte of this many rows, at least one, has an offset beyond 63 bits.
 bool pass_64_bits(std::int64_t rows, std::int64_t cols, std::int64_t stride, std::size_t element);
 
-// Whether an optional matrix is given. Rejects one with a shape but no data, which would count as
+// True if an optional matrix is given. Rejects one with a shape but no data, which would count as
 // left out.
 bool is_given(const MatrixView& view, const char* what);
 
@@ -48,7 +48,7 @@ void check_selection(const MatrixView& matrix, std::int64_t k);
 // Checks the lengths of that matrix' rows; lengths on a device are not read.
 void check_lengths(const MatrixView& lengths, const MatrixView& matrix);
 
-// Whether the caller named the metric: assigned it, or changed its id.
+// True if the caller named the metric: assigned it, or changed its id.
 inline bool is_named(const Metric& metric) {
     return metric.chosen || metric.id != Metric{}.id;
 }

@@ -146,7 +146,7 @@ private:
                            row * found_.distances.stride + place);
     }
 
-    // Whether most rows that begin with a point begin with their own. A point with a NaN coordinate
+    // True if most rows that begin with a point begin with their own. A point with a NaN coordinate
     // is not its own neighbour.
     bool most_begin_with_themselves() const {
         std::vector<std::byte> storage;

@@ -87,7 +87,7 @@ private:
     const cpu::ReportedDistance reported_;
 };
 
-// Whether distance keys decide which points are within every radius.
+// True if distance keys decide which points are within every radius.
 bool have_keys(const WideRadius& radius) {
     const RadiusCall& call = radius.call;
     const cpu::ReportedDistance reported(radius.metric);

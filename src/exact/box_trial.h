@@ -36,7 +36,7 @@ struct BoxLimits {
     std::int64_t sampled_rows;  // rows needed for an estimate, if there are as many
     double most_in_boxes;       // largest share of the points that a query may visit
 };
-// Whether boxes prune enough. A few rows suffice to reject most point sets.
+// True if boxes prune enough. A few rows suffice to reject most point sets.
 bool boxes_pay(const BoxTrial& trial, const BoxLimits& limits, const Sampler& sample);
 
 }  // namespace kith::exact

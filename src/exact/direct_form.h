@@ -40,13 +40,13 @@ enum class Step {
 // The number of steps with CPU kernels, which come first.
 inline constexpr int step_count = static_cast<int>(Step::dice_bits) + 1;
 
-// Whether the GPU compares bits, regardless of the coordinates: it counts bits that two rows share.
+// True if the GPU compares bits, regardless of the coordinates: it counts bits that two rows share.
 constexpr bool counts_bits(Step step) {
     return step == Step::mismatched_bits ||
            (step >= Step::jaccard_bits && step <= Step::unmatched_bits);
 }
 
-// Whether values are integers: the number of coordinates, or bits, that differ.
+// True if values are integers: the number of coordinates, or bits, that differ.
 constexpr bool counts_differences(Step step) {
     return step == Step::mismatches || step == Step::mismatched_bytes ||
            step == Step::mismatched_bits || step == Step::unmatched_bits;
@@ -68,7 +68,7 @@ enum class Coordinates {
     rounded_halves,  // two fp16 to a word: centred, rounded to an integer within +-1024
     shares,          // f32, rounded: the scaled coordinate, at least smallest_share
 };
-// Whether centred coordinates become integers, and the limits of these.
+// is_whole: centred coordinates become integers. whole_range: the limits of these.
 constexpr bool is_whole(Coordinates c) {
     return c == Coordinates::rounded_bytes || c == Coordinates::rounded_halves;
 }
@@ -91,7 +91,7 @@ inline constexpr double smallest_share = 0x1p-60;
 
 // The error of a direct form, underflow excluded.
 struct DirectError {
-    double sums = 1;  // number of sums of d terms whose errors enter the value; 0: it is exact
+    double sums = 1;  // number of d-term sums with errors that enter the value; 0: it is exact
     double relative = 0, absolute = 0;
 };
 

@@ -117,8 +117,8 @@ NearPairs near_pairs(const DirectForm& form, const DirectSample& sample) {
 }
 
 // The largest acceptable cost of a row. Candidates beyond the neighbours lie within twice the costs
-// of a query and a point. That is at most two thirds of a standard deviation of Gaussian data's
-// distances; slightly more for squares, where the split adapts to the data.
+// of a query and a point. These costs are at most two thirds of a standard deviation of Gaussian
+// data's distances; slightly more for squares, where the split adapts to the data.
 double most_cost(const DirectForm& form, const NearPairs& near) {
     const double most_of_spread = form.step == Step::squares ? 0.8 : 0.6;
     return most_of_spread / 4 * near.spread;

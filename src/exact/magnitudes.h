@@ -6,7 +6,7 @@
 namespace kith {
 
 struct Magnitudes {
-    // Of the nonzero numbers; infinity: there are none.
+    // The least nonzero number; infinity: there are none.
     double least = bits_to_double(0x7ff0000000000000ULL);
     double most = 0;  // of the finite numbers
 

@@ -14,7 +14,7 @@ public:
         tried_.fetch_add(tried, std::memory_order_relaxed);
         left_.fetch_add(left, std::memory_order_relaxed);
     }
-    // Whether the projection has answered most queries.
+    // True if the projection has answered most queries.
     bool pays() const {
         const std::int64_t tried = tried_.load(std::memory_order_relaxed);
         return tried < least_judged || 2 * left_.load(std::memory_order_relaxed) < tried;

@@ -8,9 +8,9 @@
 
 namespace kith::exact {
 
-// The value with this rank (from 0; not negative) among `values`, as a distance from `least`.
-// `values` must not be empty, and are reordered. Ranks below 1 extrapolate the first values as a
-// power of the rank; ranks beyond the last give the last.
+// Estimates the value with this rank (from 0; not negative) among `values`, which must not be empty
+// and are reordered. Values are taken as distances from `least`. Ranks below 1 extrapolate the
+// first distances as a power of the rank; ranks beyond the last give the last.
 inline double value_at_rank(std::vector<double>& values, double least, double rank) {
     const auto distance = [&](double value) { return std::max(value - least, 1e-300); };
     const auto last = static_cast<double>(values.size() - 1);

@@ -26,8 +26,8 @@ namespace detail {
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 // Bits of a distance that a wide key drops.
 inline constexpr int lost_bits = 5;
-// Distances of large powers are below 1 if they are below all keys, and not below 1 if they are
-// above them. `normal` times the smallest distance is a normal number.
+// Distances of large powers are below 1 if they are below all keys, and not if they are above them.
+// `normal` times the smallest distance is a normal number.
 inline constexpr double normal = 0x1p100;
 
 inline std::uint64_t shortened(double x) {

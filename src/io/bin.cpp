@@ -23,14 +23,14 @@ std::optional<FileInfo> wide_header(ByteInput& input, FileInfo info) {
     return matrix_bytes(info.rows, info.cols, info.type) < 0 ? std::nullopt : std::optional(info);
 }
 
-// Whether the file has exactly the length that its header implies.
+// True if the file has exactly the length that its header implies.
 bool is_whole(ByteInput& input, const FileInfo& info, std::int64_t header) {
     const std::int64_t bytes = matrix_bytes(info.rows, info.cols, info.type);
     return bytes > 0 && bytes <= input.most_bytes() - header &&
            input.size_within(header + bytes) == header + bytes;
 }
 
-// Whether the file is truncated, still has the header of the whole, and contains all requested
+// True if the file is truncated, still has the header of the whole, and contains all requested
 // rows.
 bool is_part(ByteInput& input, const Location& location, FileInfo& info, std::int64_t header) {
     const std::int64_t whole = matrix_bytes(info.rows, info.cols, info.type);

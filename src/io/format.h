@@ -57,7 +57,7 @@ public:
     explicit Source(FileInfo info) : info_(std::move(info)) {}
     virtual ~Source() = default;
     const FileInfo& info() const { return info_; }
-    // Whether rows should be read all at once, because each extends across the whole file.
+    // True if rows should be read all at once, because each extends across the whole file.
     virtual bool reads_whole() const { return false; }
     // Reads rows [first, first + count), within [0, rows), to dense storage. Allocates at most the
     // size of the block.
@@ -121,7 +121,7 @@ std::string in_words(const std::vector<std::string>& names);
 // rows * cols * size_of(type), or -1 if it does not fit in 64 bits.
 std::int64_t matrix_bytes(std::int64_t rows, std::int64_t cols, ElementType type);
 
-// Whether queries and k are at least 1, and ids has queries * k elements, computed without
+// True if queries and k are at least 1, and ids has queries * k elements, computed without
 // overflow.
 bool has_all_ids(const Neighbors& neighbors);
 

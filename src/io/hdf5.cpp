@@ -50,7 +50,7 @@ bool is_dataset(hid_t file, const std::string& path) {
            object.type == H5O_TYPE_DATASET;
 }
 
-// Whether elements in the file have that type, little- or big-endian.
+// True if elements in the file have that type, little- or big-endian.
 bool is_stored_as(hid_t stored, hid_t little) {
     const Hdf5Handle big(H5Tcopy(little), H5Tclose);
     H5Tset_order(big, H5T_ORDER_BE);

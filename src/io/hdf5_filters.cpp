@@ -88,7 +88,7 @@ std::vector<std::uint8_t> unshuffled(const std::vector<std::uint8_t>& shuffled, 
     return out;
 }
 
-// Whether the library, which does not check sizes here, stays within the data.
+// True if the library, which does not check sizes here, stays within the data.
 bool is_scaled(const Hdf5Filter& filter, const std::vector<std::uint8_t>& bytes,
                std::int64_t element_bytes, std::int64_t expected) {
     if (filter.values.size() != scale_parameters || filter.values[scale_size] != element_bytes ||

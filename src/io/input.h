@@ -38,7 +38,7 @@ public:
     // that needs no counting, nor if counting has already gone too far.
     using Look = std::function<void(const std::byte* bytes, std::int64_t count)>;
     virtual void watch(const Look&) {}
-    // Whether each seek costs reading all bytes before the new position.
+    // True if each seek costs reading all bytes before the new position.
     virtual bool is_sequential() const { return false; }
     // Throws out_of_memory if a matrix of `bytes`, described by `what`, will be held in memory and
     // does not fit. Call it before size(), so that a small file that decompresses to many bytes is

@@ -8,8 +8,9 @@
 
 namespace kith::io {
 
-// Integer and boolean types that kith lacks are read as the narrowest type that holds all values:
-// i16 and u16 as f32, bool as u8, u32 and u64 as i64 (reading a larger u64 throws bad_file).
+// Integer and boolean types that kith lacks are read as the narrowest type that holds all values.
+// i16 and u16 become f32, bool becomes u8, u32 and u64 become i64; reading a larger u64 throws
+// bad_file.
 SourcePtr open_array(std::unique_ptr<ByteInput> input, const char* format);
 
 }  // namespace kith::io

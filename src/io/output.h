@@ -33,7 +33,7 @@ public:
     const std::string& temporary() const { return temporary_; }
     int descriptor() const { return descriptor_; }
 
-    // Whether a non-empty file of that name exists.
+    // True if a non-empty file of that name exists.
     bool adds() const { return old_ && old_->st_size > 0; }
     // Copies that file into the temporary one; from then on commit() refuses to replace it if it
     // has changed.

@@ -10,9 +10,8 @@
 
 namespace kith::io {
 
-// Recursive. If a thread of the parent held it at the time of a fork(), the child has no thread
-// that would unlock it, and its data may be half changed: in the child it cannot be locked.
-// Constant-initialised.
+// Recursive. If a thread of the parent held it at the time of a fork(), it cannot be locked in the
+// child: no thread there would unlock it, and its data may be half changed. Constant-initialised.
 class ProcessMutex {
 public:
     // Throws bad_file, with a message that begins with `what`, in such a child.

@@ -286,7 +286,7 @@ private:
             say(fmt::format("line {}, which is 0, is a row", first_number_));
     }
 
-    // Whether the first column holds row names or row numbers, not coordinates.
+    // True if the first column holds row names or row numbers, not coordinates.
     bool finds_index(bool has_names) {
         if (!table_.header) return finds_index_without_header();
         const FirstColumn& column = below_.first();

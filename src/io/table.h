@@ -32,7 +32,7 @@ struct Table {
     std::vector<LineMark> marks;       // of the first line and every lines_per_mark-th after it
     std::string remark;                // FileInfo::remark
 
-    // Whether a line between the first mark and the last row is not a row.
+    // True if a line between the first mark and the last row is not a row.
     bool passes_over(std::string_view line) const;
 };
 
@@ -41,9 +41,9 @@ struct FirstLine {
     FirstLine(std::string_view line, Separator separator, bool decimal_comma);
 
     std::int64_t cells = 0;  // up to the last non-empty one
-    // Whether some cell is not a number, and whether some cell is one or begins as one. A wrong
-    // cell in a row must not hide the others. A decimal comma, a percent sign or a suffix do not
-    // make a number a name.
+    // words: some cell is not a number. numbers: some cell is one or begins as one. A wrong cell in
+    // a row must not hide the others. A decimal comma, a percent sign or a suffix do not make a
+    // number a name.
     bool words = false, numbers = false;
     bool all_quoted = true;
     bool counts = true;     // 0, 1, 2, ..., pandas' default column names
@@ -54,7 +54,7 @@ struct FirstLine {
     // Likewise for the cells beyond the first, if there are any.
     bool rest_numbers = false, rest_counts = false, rest_ascending = false;
 
-    // Whether a table of numbers alone that begins with this row may have column or row names.
+    // True if a table of numbers alone that begins with this row may have column or row names.
     // `whole`: all of its numbers are integers.
     bool may_be_names(bool whole) const;
 };

@@ -18,7 +18,7 @@ public:
     // The next line, without its end; valid until the next call. False at the end of the file.
     // Throws bad_file for a line longer than 64 MiB.
     bool next(std::string_view& line);
-    // Of the last line returned by next().
+    // Position of the last line returned by next().
     std::int64_t offset() const { return line_offset_; }
     std::int64_t number() const { return number_ - 1; }
 
@@ -48,7 +48,7 @@ class Cells {
 public:
     Cells(std::string_view line, Separator separator) : rest_(line), separator_(separator) {}
     bool next(std::string_view& cell);
-    // Whether the last cell of next() was quoted.
+    // True if the last cell of next() was quoted.
     bool quoted() const { return quoted_; }
 
 private:

@@ -14,7 +14,7 @@ bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-// Whether a decimal number out of a type's range overflows rather than underflows, by the power of
+// True if a decimal number out of a type's range overflows rather than underflows, by the power of
 // ten of its first digit.
 bool is_large(std::string_view text) {
     const std::size_t e = text.find_first_of("eE");

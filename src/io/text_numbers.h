@@ -27,7 +27,7 @@ Parsed parse_number(std::string_view text, bool decimal_comma, T& value) {
     return parse_number(with_point, value);
 }
 
-// Whether programs write this text for a missing number: it is neither a name nor a number.
+// True if programs write this text for a missing number: it is neither a name nor a number.
 bool stands_for_nothing(std::string_view text);
 
 // Appends the shortest text that parses to the same value.

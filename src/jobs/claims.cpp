@@ -77,7 +77,7 @@ int create_beside(const std::string& path, std::string& name) {
     }
 }
 
-// Whether `path` names the open file.
+// True if `path` names the open file.
 bool is_same(int descriptor, const std::string& path) {
     struct stat own {
     }, named{};

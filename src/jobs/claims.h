@@ -39,7 +39,7 @@ public:
 
     // Cheap; may be called at any time. Others see it after the next renewal of the lease.
     void report(const Standing& standing);
-    // Whether the file still belongs to this worker; false if the worker was taken for dead.
+    // True if the file still belongs to this worker; false if the worker was taken for dead.
     bool is_held() const;
     bool was_taken_over() const;  // from a worker that was taken for dead
 

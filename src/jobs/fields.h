@@ -9,9 +9,8 @@
 
 namespace kith::groundtruth {
 
-// Throws bad_file, beginning with `what`, if the text is not one JSON value, if an object has a
-// member twice, if values are nested deeper than any of ours, or if there are more than
-// `most_values`.
+// Throws bad_file, beginning with `what`, if the text is not one JSON value, or if an object has a
+// member twice. Values nested deeper than any of ours, or more than `most_values`, also throw.
 Json parse_json(std::string_view text, const std::string& what, std::int64_t most_values);
 
 // The members of an object. All throw bad_file, naming the member, its value and what was expected.

@@ -24,7 +24,7 @@ public:
     // Starts reading a piece while another is searched; it replaces an unused earlier read. hold()
     // throws its errors.
     void read_ahead(std::int64_t piece);
-    // Whether the piece is held or being read ahead.
+    // True if the piece is held or being read ahead.
     bool has(std::int64_t piece) const { return piece == held_ || piece == ahead_; }
     double waited_seconds() const { return waited_; }  // in hold()
 

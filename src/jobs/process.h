@@ -18,7 +18,7 @@ struct Process {
 };
 
 Process this_process();
-// Whether the process ran on this machine, in a visible pid namespace, and no longer exists. False
+// True if the process ran on this machine, in a visible pid namespace, and no longer exists. False
 // for all other processes, of which nothing is known.
 bool is_gone(const Process& process);
 

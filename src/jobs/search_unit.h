@@ -22,7 +22,7 @@ public:
     // the rows.
     PartialNeighbors run(const WorkUnit& unit, const std::optional<WorkUnit>& next,
                          const std::function<bool(const Progress&)>& progress);
-    // Whether the shard is in memory, or being read.
+    // True if the shard is in memory, or being read.
     bool has_shard(std::int64_t shard) const { return shards_.has(shard); }
     // Time spent waiting for rows.
     double waited_seconds() const { return shards_.waited_seconds() + blocks_.waited_seconds(); }
@@ -36,7 +36,7 @@ private:
     std::optional<Index> prepared_;  // borrows the rows that shards_ holds
 };
 
-// Whether the job's memory holds the rows of two units during a search.
+// True if the job's memory holds the rows of two units during a search.
 bool holds_two(const Job& job);
 
 // Options for a unit's search: the job's metric and, on a CPU, a workspace derived from the job's

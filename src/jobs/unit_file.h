@@ -19,7 +19,7 @@ namespace kith::groundtruth {
 // Replaces a file of that name, which would have equal contents. A symbolic link is replaced
 // itself, not its target.
 void write_unit(const Job& job, const WorkUnit& unit, const PartialNeighbors& found);
-// Whether a file of the right size claims to be this unit of this job; does not read the rest.
+// True if a file of the right size claims to be this unit of this job; does not read the rest.
 bool has_unit(const Job& job, const WorkUnit& unit);
 // A readable file that is not the whole result of its unit.
 struct DamagedUnit : Error {

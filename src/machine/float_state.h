@@ -153,7 +153,7 @@ auto for_caller(const F& function) {
     };
 }
 
-// Not inlined: prevents moving call()'s computation to where the caller's state is set.
+// A call boundary: prevents moving call()'s computation to where the caller's state is set.
 template <class F>
 [[gnu::noinline]] auto apart(const F& call) {
     return call();

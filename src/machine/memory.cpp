@@ -71,7 +71,7 @@ std::optional<std::int64_t> number_after(const std::vector<std::string>& lines,
     return {};
 }
 
-// Whether a comma-separated list contains a name.
+// True if a comma-separated list contains a name.
 bool has(std::string_view list, std::string_view name) {
     while (!list.empty()) {
         const std::size_t end = std::min(list.find(','), list.size());

@@ -49,7 +49,7 @@ bool spin(std::chrono::nanoseconds time, const Changed& changed) {
     return changed();
 }
 
-// Whether one more worker leaves a process of limited address space enough for its work. Workers
+// True if one more worker leaves a process of limited address space enough for its work. Workers
 // may take half of it.
 bool address_space_for(std::size_t workers) {
     rlimit limit{};

@@ -94,7 +94,7 @@ struct Traits {
     Limit limits[max_limits] = {};  // per coordinate; values beyond are an input error
 
     KITH_HD constexpr bool limited() const { return non_negative || limits[0].largest > 0.0; }
-    // Whether the coordinate's value is valid for the metric. NaN is handled elsewhere.
+    // True if the coordinate's value is valid for the metric. NaN is handled elsewhere.
     KITH_HD constexpr bool admits(std::int64_t coordinate, double value) const {
         if (non_negative && value < 0.0) return false;
         if (coordinate >= max_limits || limits[coordinate].largest == 0.0) return true;

@@ -46,14 +46,14 @@ namespace kith::cpu {
 
 using exact::round_down, exact::round_up;
 
-// How the filter represents coordinates, and what it computes from them.
+// Representation of coordinates in the filter, and the values computed from them.
 // f32, bf16    f32 or bf16 products (f32: the direct form of a metric without products)
 // direct       the direct form in f32
 // projected    coarse: products of PCA projections (cpu/filter/projection.h)
 // bytes        coarse: products of int8 quantized coordinates
-// Candidates of a coarse form are rescored: from finer rows, or by exact keys where the points are
-// 8-bit integers (cpu/filter/whole_rows.h). The two *_fractions forms serve queries that are not
-// integers.
+// Candidates of a coarse form are rescored from more precise rows, or by exact keys if the points
+// are 8-bit integers (cpu/filter/whole_rows.h). The two *_fractions forms serve queries that are
+// not integers.
 enum class Rounding { f32, bf16, direct, projected, bytes, projected_fractions, bytes_fractions };
 inline constexpr int rounding_count = 7;
 inline bool is_coarse(Rounding rounding) {

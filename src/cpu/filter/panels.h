@@ -1,5 +1,5 @@
 // The filter's points: rounded to f32 or bf16 and packed in panels, each with the terms of its
-// bound. Coarse panels hold PCA projections or int8 coordinates; finer full-dimensional rows
+// bound. Coarse panels hold PCA projections or int8 coordinates; more precise full-dimensional rows
 // rescore their candidates.
 #pragma once
 

@@ -91,7 +91,7 @@ struct FilterSample {
 
 // Cost of filtering a pair with n components, in multiply-adds of a panel's coordinates.
 double cost_of_directions(Isa isa, std::int64_t directions);
-// Whether any number of components may save more than fitting them costs. `whole`: the points are d
+// True if any number of components may save more than fitting them costs. `whole`: the points are d
 // 8-bit integers and the instruction set has int8 products.
 bool directions_may_pay(Isa isa, std::int64_t d, bool whole);
 
@@ -101,7 +101,7 @@ bool directions_may_pay(Isa isa, std::int64_t d, bool whole);
 std::optional<Projection> find_projection(Isa isa, const FilterSample& sample, std::int64_t n,
                                           bool always, int threads, ProgressMeter& progress);
 
-// Whether int8 panels with this bound, plus rescoring, cost less than full-dimensional panels.
+// True if int8 panels with this bound, plus rescoring, cost less than full-dimensional panels.
 // `sums`: those of the sample's rows.
 bool bytes_pay(Isa isa, const FilterSample& sample, const FilterBound& bound,
                const std::vector<RowSums>& sums, std::int64_t n);

@@ -1,7 +1,7 @@
 // The filter's tiles in matrix registers, for pairs of bf16 and for int8: up to 32 queries x the 32
-// points of a panel, 64 bytes of coordinates at a time. A panel stores 16 rows of words x 16
-// points, the layout of the registers. Queries are interleaved: 16 words of one, then 16 words of
-// the next.
+// points of a panel. A step multiplies 64 bytes of coordinates. A panel stores 16 rows of words x
+// 16 points, the layout of the registers. Queries are interleaved: 16 words of one, then 16 words
+// of the next.
 //
 // `Registers` are the hardware's (tile_amx.cpp) or a software model (tests). A thread has eight of
 // them, with the shapes that configure(RegisterShapes) names, until release(). Operations:

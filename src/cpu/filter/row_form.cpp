@@ -124,7 +124,7 @@ bool RowForm::choose_centre(const MatrixView& points, const DistanceKeys& distan
             typical = uncentred;
         }
     }
-    // Where nearly all points are equal, queries and the other points are not.
+    // If nearly all points are equal, queries and the other points are not.
     if (!factored())
         typical = std::max(typical, least_spread * norm_of(centre.data(), zero.data(), d));
     if (typical > 0) scale = power_of_two(-std::floor(std::log2(typical)));

@@ -136,7 +136,7 @@ KITH_HD void project_tile(const double* in, std::int64_t stride, const double* m
             Real::store(out + i * out_stride + v * Real::lanes, sum[i][v]);
 }
 
-// Rows of a tile two vectors wide whose sums stay in registers; each tile reads the matrix from L2.
+// Rows of a tile two vectors wide. Its sums stay in registers; each tile reads the matrix from L2.
 constexpr int project_tile_rows = KITH_LEVEL == 2 ? 8 : 4;
 
 template <int rows>
@@ -243,8 +243,8 @@ KITH_HD void sweep_row(const float* x, std::int64_t d, const float* q, float* va
 template <RowSweepForm form>
 void sweep(const float* rows, std::int64_t stride, std::int64_t count, std::int64_t d,
            const float* queries, std::int64_t query_count, float* values, float* squares) {
-    // Prefetches 8 KiB ahead: the caller's rows lie on small pages, at whose ends hardware
-    // prefetching stops (measured against 4 and 16 KiB).
+    // Prefetches 8 KiB ahead: the caller's rows lie on small pages, and hardware prefetching stops
+    // at page boundaries (measured against 4 and 16 KiB).
     const std::int64_t ahead = std::max<std::int64_t>(1, 2048 / stride) * stride;
     for (std::int64_t p = 0; p < count; ++p) {
         const float* x = rows + p * stride;

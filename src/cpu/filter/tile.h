@@ -47,7 +47,7 @@ struct Tiles {
     void (*leave)() = nullptr;
 
     std::int64_t room(std::int64_t count) const { return exact::ceil_div(count, rows) * rows; }
-    // Words of a panel whose points have `words` words.
+    // Words of a panel for points of `words` words each.
     std::int64_t padded(std::int64_t words) const { return exact::ceil_div(words, run) * run; }
     // The fewest queries at which the time per query is close to that of the largest tile.
     std::int64_t worthwhile() const { return rows > 1 ? rows : queries; }

@@ -17,7 +17,7 @@ namespace kith::cpu {
 
 // How a metric computes keys of integer rows: l2, dot or cosine; none if it has no such keys.
 metric::Gemm whole_form(MetricId metric);
-// Whether the sampled coordinates are integers in [least, least + 256) and the metric has a
+// True if the sampled coordinates are integers in [least, least + 256) and the metric has a
 // whole_form().
 bool whole_from(double least, const MatrixView& rows, const MetricSpec& metric, Isa isa);
 // `least` of the points, 0 or -128; none if the coordinates are not 8-bit integers.

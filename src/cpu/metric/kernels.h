@@ -28,7 +28,7 @@ struct MetricKernels {
                      double* scratch);
 };
 
-// Whether keys under these parameters are powers of distances.
+// True if keys under these parameters are powers of distances.
 inline bool has_root(const MetricKernels& kernels, const metric::Params& params) {
     return kernels.traits.root == metric::Root::square ||
            (kernels.traits.root == metric::Root::power && params.p != 1);

@@ -69,7 +69,8 @@ public:
     const Repeats* repeats(int threads, ProgressMeter& progress) const;
     // The duplicate rows if they have been counted, else null.
     const Repeats* known_repeats() const { return known(repeats_); }
-    // Counts duplicate rows only if a sample contains some; otherwise null.
+    // Counts duplicate rows if a sample contains some; otherwise returns those already counted, or
+    // null.
     const Repeats* likely_repeats(int threads, ProgressMeter& progress) const;
 
     // Record of searches that tried a tree: how many of them fell back to a filter.

@@ -1,5 +1,5 @@
-// Duplicate rows (repeats) among the points. Of rows that are equal only the k with the smallest
-// ids can be among a query's k neighbours: the others need not be candidates.
+// Duplicate rows (repeats) among the points. Among equal rows only the k with the smallest ids can
+// be among a query's k neighbours: the others need not be candidates.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace kith::cpu {
 
 class Repeats {
 public:
-    // Whether one row of a sample repeats as often as rows that overflow candidate lists.
+    // True if one row of a sample has as many duplicates as overflow candidate lists.
     static bool likely(const MatrixView& rows);
     // Null where no row has many duplicates with smaller ids, or memory is short. Polls `progress`
     // as stage "prepare" and throws when it is cancelled.
     static std::shared_ptr<const Repeats> count(const MatrixView& rows, int threads,
                                                 ProgressMeter& progress);
 
-    // Whether at least `wanted` rows with smaller ids have the same bits as row `id`.
+    // True if at least `wanted` rows with smaller ids have the same bits as row `id`.
     bool has_before(std::int64_t id, std::int64_t wanted) const {
         return earlier_[static_cast<std::size_t>(id)] >= wanted;
     }

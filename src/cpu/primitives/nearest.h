@@ -21,7 +21,7 @@ public:
         worst_ = none;
     }
     double threshold() const { return worst_.rank; }
-    // Whether a pair with this rank and id would enter.
+    // True if a pair with this rank and id would enter.
     bool admits(double rank, std::int64_t id) const { return Neighbor{rank, id} < worst_; }
     void push(double rank, std::int64_t id) {
         const Neighbor candidate{rank, id};

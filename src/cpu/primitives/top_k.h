@@ -32,7 +32,7 @@ public:
         buffer_.push_back({rank, id});
         if (buffer_.size() >= 2 * k_ + 64) compact();
     }
-    // Whether the pair is among the k best of those pushed before the last settle().
+    // True if the pair is among the k best of those pushed before the last settle().
     bool enters(double rank, std::int64_t id) const { return Neighbor{rank, id} < worst_; }
     // The ids in ascending order.
     std::vector<std::int64_t> ids() const {

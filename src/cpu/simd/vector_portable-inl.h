@@ -82,7 +82,7 @@ struct VectorFormulaOps : VectorOps<double> {
                     t, p);
     }
 
-    // Whether any_pow multiplies.
+    // True if any_pow multiplies.
     static bool small_whole(double p) {
         return p >= -16.0 && p <= 16.0 && p == static_cast<double>(static_cast<int>(p));
     }
