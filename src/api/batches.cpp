@@ -26,8 +26,8 @@ namespace kith {
 
 namespace {
 
-// A launch below this size is planned without asking the device for its free memory, which takes
-// longer.
+// Assumed free memory of a device. A launch of at most half of it is planned without asking the
+// device, which takes longer.
 constexpr std::int64_t assumed_free = std::int64_t{256} << 20;
 // Estimated time of one batch's search on one thread: decides whether to wake other threads.
 constexpr double search_microseconds = 10, pair_microseconds = 1.0 / 500;

@@ -53,7 +53,8 @@ std::int64_t keep_finite(std::vector<double>& rows, std::int64_t d) {
 }
 
 // Simulates the splits, always along the widest coordinate, until ranges are boxes. Returns the
-// number of splits per coordinate; empty if most splits fall outside the first few coordinates.
+// number of splits per coordinate. Empty if a further coordinate beyond most_split_coordinates
+// becomes the widest before half of the splits are done.
 std::vector<int> splits(const BoxTrial& trial, const std::vector<double>& rows,
                         std::int64_t count) {
     const std::int64_t axes = std::min(trial.axes, trial.d);

@@ -89,8 +89,9 @@ double key_of(const DirectForm& form, const DirectSample& sample, std::int64_t s
     return key;
 }
 
-// The nearest pairs of a sample: one percent, or half if there are few rows. Gives the largest key
-// among them, and their spread. Pairs within a cluster, if any, are among these.
+// The nearest pairs of a sample: one percent of them, or 20 (at most half) if that is more. Gives
+// the largest key among them, and its difference from the smallest. Pairs within a cluster, if any,
+// are among these.
 struct NearPairs {
     double key = 0, spread = 0;
 };
