@@ -13,27 +13,28 @@
 
 namespace kith {
 
-// One search of many: rows of the points, and rows of the queries that are looked for among them. Both may be empty.
+// One search of many: a range of rows of the points, and a range of rows of the queries. Both may be empty.
 struct Batch {
     std::int64_t first_point = 0, points = 0;
     std::int64_t first_query = 0, queries = 0;
 };
 
-// The k nearest points of each query within its batch, to the last bit what search() finds in the batch alone; ids
-// count from the batch's first point. A query of no batch has no neighbours.
-//   points, queries  the rows of all batches, n x d and q x d: as search() takes them.
-//   batches  within those rows. Queries ascend from batch to batch and none is in two; points may lie anywhere, and be
-//            shared.
-//   options  as of search(); mahalanobis and seuclidean without a parameter estimate it from each batch's own points.
-// On a GPU (euclidean, sqeuclidean and cityblock of up to 32 dimensions, k <= 128, up to 32,768 points each, elements
-// other than f64, no forced path) all batches are one launch, and Report::path is "batches"; of everything else, beyond
-// the memory budget, and of more than 2^36 pairs in batches of 2^24 on average, each batch is a search. On a CPU small
-// batches are a task each, and the threads share those that are large.
-// Throws as search(), invalid_argument for batches that are not as said above.
+// The k nearest points of each query within its batch, bit-identical to search() of the batch alone. Ids count from the
+// batch's first point. A query that is in no batch has no neighbours.
+//   points, queries  the rows of all batches, n x d and q x d: see search().
+//   batches  ranges of these rows. Queries ascend from batch to batch without overlap; ranges of points are arbitrary
+//   and
+//            may overlap.
+//   options  see search(); mahalanobis and seuclidean without a parameter estimate it from each batch's own points.
+// On a GPU all batches are one launch, with Report::path "batches", under these conditions: euclidean, sqeuclidean or
+// cityblock of up to 32 dimensions; k <= 128; up to 32,768 points each; no f64 elements; no forced path. Each batch is
+// a separate search in all other cases, beyond the memory budget, and for more than 2^36 pairs in batches of 2^24 on
+// average. On a CPU small batches are one task each, and the threads share large ones. Throws what search() throws;
+// invalid_argument for batches that violate the rules above.
 KITH_EXPORT Neighbors search_batches(const MatrixView& points, const MatrixView& queries,
                                      const std::vector<Batch>& batches, std::int64_t k, const Options& options = {});
 
-// The same, into the caller's memory (host or device): `out` holds q x k ids and distances.
+// Likewise, into the caller's memory (host or device): `out` holds q x k ids and distances.
 KITH_EXPORT Report search_batches_into(const MatrixView& points, const MatrixView& queries,
                                        const std::vector<Batch>& batches, std::int64_t k, const Options& options,
                                        const NeighborsView& out);

@@ -1,4 +1,4 @@
-// Sparse matrix files, scipy's .npz of format csr: read whole, and rows of any lengths written as they come.
+// Sparse matrix files, scipy's .npz of format csr: read whole, and written row by row with rows of any lengths.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,22 @@
 
 namespace kith {
 
-// The answer of a radius search, queries x points, as scipy.sparse.load_npz reads it: format csr, the distances as data
-// in the order of each row (not of the ids), f32 or f64; indices i32, or i64 where i32 is too small. Rows wait in
-// nameless files beside the output until finish(): that takes as much again on the disk, and next to no memory.
+// The result of a range search, queries x points, in the form that scipy.sparse.load_npz reads: format csr. The data
+// are the distances, f32 or f64, in the order of each row (not of the ids). Indices are i32, or i64 if i32 is too
+// small. Until finish() rows are spooled to nameless files beside the output, which doubles the disk space and needs
+// hardly any memory.
 class CsrWriter {
 public:
-    // A path that was added to `outputs` as bytes; `outputs` must outlive the writer. Throws bad_file.
+    // `path` must have been added to `outputs` as bytes; `outputs` must outlive the writer. Throws bad_file.
     KITH_EXPORT CsrWriter(OutputSet& outputs, const std::string& path, std::int64_t points, bool f64);
     KITH_EXPORT ~CsrWriter();
     CsrWriter(const CsrWriter&) = delete;
     CsrWriter& operator=(const CsrWriter&) = delete;
 
-    // The next rows, with distances of the type that was named, ids below `points`. Throws bad_file, invalid_argument.
+    // Appends the next rows, with distances of the declared type and ids below `points`. Throws bad_file,
+    // invalid_argument.
     KITH_EXPORT void append(const RadiusRows& rows);
-    // The file is written; the commit() of its OutputSet renames it.
+    // Writes the file; the commit() of its OutputSet renames it.
     KITH_EXPORT void finish();
 
 private:
@@ -35,8 +37,9 @@ private:
     std::unique_ptr<State> state_;
 };
 
-// Rows of the same queries from one shard of the points after the other, as radius_shard() hands them on: they wait in
-// a nameless file beside `path`, 16 bytes a neighbour, until those of all shards are there to be merged.
+// Collects rows of the same queries from one shard of the points after the other, as radius_shard() provides them. They
+// are spooled to a nameless file beside `path`, 16 bytes per neighbour, until all shards are complete and can be
+// merged.
 class ShardRows {
 public:
     // Throws bad_file.
@@ -45,10 +48,11 @@ public:
     ShardRows(const ShardRows&) = delete;
     ShardRows& operator=(const ShardRows&) = delete;
 
-    // The next rows of a shard; those from the first query on begin another shard. Throws bad_file, invalid_argument.
+    // Appends the next rows of a shard; rows that start at the first query begin another shard. Throws bad_file,
+    // invalid_argument.
     KITH_EXPORT void append(const RadiusRows& rows);
-    // All rows as merge_radius() makes them, counted from `first` on, in blocks that take about `bytes` where no single
-    // row takes more. Throws bad_file; invalid_argument where shards differ in the number of rows.
+    // Hands on all rows as merge_radius() computes them, counted from `first`, in blocks of about `bytes`, or of one
+    // row if that is larger. Throws bad_file; invalid_argument if shards differ in the number of rows.
     KITH_EXPORT void hand_on(std::int64_t first, std::int64_t dimensions, const Options& options, std::int64_t bytes,
                              const TakeRadiusRows& take);
 
@@ -57,7 +61,7 @@ private:
     std::unique_ptr<State> state_;
 };
 
-// A sparse matrix in memory, its rows ascending by column, each column once.
+// A sparse matrix in memory: each row's columns ascend, without duplicates.
 struct CsrMatrix {
     std::int64_t rows = 0, cols = 0;
     std::vector<std::int64_t> offsets;  // rows + 1
@@ -65,18 +69,18 @@ struct CsrMatrix {
     std::vector<double> values;
 };
 
-// Whether `path` names a whole .npz that has the arrays of a sparse matrix, of format csr or of another, which
-// read_csr() refuses by its name. The format of standard input, "-", is to be named. Throws bad_file where it cannot be
-// read, invalid_argument where the format is not known, cancelled.
+// True if `path` names a whole .npz with the arrays of a sparse matrix. This includes formats other than csr, which
+// read_csr() rejects by name. For standard input, "-", the format must be named. Throws bad_file if the file cannot be
+// read, invalid_argument if the format is unknown, cancelled.
 KITH_EXPORT bool is_csr(const std::string& path, const ReadOptions& options = {});
-// Bytes that read_csr() takes, by the headers. Throws as it does.
+// Bytes that read_csr() will need, from the headers. Throws what it throws.
 KITH_EXPORT double csr_bytes(const std::string& path);
-// What scipy.sparse.save_npz wrote of a matrix of format csr, also one without entries, with its values of any type
-// that npy files are read in: columns are put into order, those of a row that repeat are added up. `proceed`: as of
-// ReadOptions. Throws bad_file for another format, and for numbers that contradict each other; cancelled.
+// Reads a file of scipy.sparse.save_npz with a matrix of format csr, possibly without entries, with values of any type
+// that npy files are read in. Columns are sorted, and duplicates in a row are summed. `proceed`: see ReadOptions.
+// Throws bad_file for other formats and for inconsistent numbers; cancelled.
 KITH_EXPORT CsrMatrix read_csr(const std::string& path, const std::function<bool()>& proceed = {});
 
-// A whole answer as such a file.
+// Writes a whole result to such a file.
 KITH_EXPORT void write_csr(const std::string& path, const RadiusNeighbors& neighbors, std::int64_t points);
 
 }  // namespace kith

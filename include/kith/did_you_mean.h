@@ -1,4 +1,4 @@
-// The name that a mistyped one was meant to be.
+// Suggests the name that a mistyped one may mean.
 #pragma once
 
 #include <string>
@@ -9,10 +9,9 @@
 
 namespace kith {
 
-// " (did you mean cosine?)" where one of the names is near the word, else "". Near are names that
-// differ in case and in '-', '_' and blanks alone, then those that begin with the word, then those
-// that a few slips of the hand make of it: a letter wrong, missing, too many, two exchanged. Of
-// names equally near the first. Takes |word| * |name| steps for each name.
+// " (did you mean cosine?)" if one of the names is near the word, else "". The nearest names differ only in case and in
+// '-', '_' and blanks. Next come names that begin with the word, then names a few typing errors away: a letter wrong,
+// missing, extra, or two exchanged. Among equally near names the first wins. Takes |word| * |name| steps per name.
 KITH_EXPORT std::string did_you_mean(std::string_view word, const std::vector<std::string>& names);
 
 }  // namespace kith

@@ -1,4 +1,4 @@
-// The one exception that the library throws.
+// The only exception that the library throws.
 #pragma once
 
 #include <stdexcept>

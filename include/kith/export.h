@@ -1,5 +1,5 @@
-/* KITH_EXPORT marks what the shared libraries export: every public function that is not inline, and kith::Error, so
- * that it can be caught outside. Whatever lacks it is compiled hidden. */
+/* KITH_EXPORT marks the symbols that the shared libraries export: every public function that is not inline, and
+ * kith::Error, so that it can be caught outside. All other symbols are hidden. */
 #ifndef KITH_EXPORT_H
 #define KITH_EXPORT_H
 

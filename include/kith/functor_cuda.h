@@ -1,7 +1,7 @@
-// The GPU side of functor_metric(): include it in a file that nvcc compiles, with a functor whose call operator is
-// __host__ __device__ and whose state can be copied to the device as it is. Compile it with --fmad=false: kernels of
-// several shapes take the functor, and otherwise nvcc may fuse products and sums in some of them only, so that the last
-// bits of a distance depend on how many queries there are.
+// The GPU side of functor_metric(). Include it in a file that nvcc compiles, with a functor that has a __host__
+// __device__ call operator and trivially copyable state. Compile it with --fmad=false: several kernel shapes use the
+// functor. nvcc might otherwise fuse products and sums in some of them only, and a distance's last bits would depend on
+// the number of queries.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,7 +13,7 @@ namespace kith {
 
 namespace detail {
 
-// Running values to a matrix whose rows are `ld` apart.
+// Stores running values in a matrix with rows `ld` apart.
 struct StoreDistances {
     double* out;
     std::int64_t ld;
@@ -43,7 +43,7 @@ int launch_functor(const F& step, const double* queries, std::int64_t q_count, c
 
 }  // namespace detail
 
-// As functor_metric(), for both backends.
+// functor_metric() for both backends.
 template <class F>
 FunctorMetric functor_metric_cuda(const F& f, double start = 0.0) {
     FunctorMetric metric = functor_metric(f, start);

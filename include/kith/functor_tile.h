@@ -1,25 +1,24 @@
-// Distances of a metric that steps from coordinate to coordinate, in tiles: the body of the kernels of functors
-// (functor_cuda.h) and, as text that is compiled at run time, of formulas. Includes nothing.
+// Distances of a metric that steps from coordinate to coordinate, in tiles: the kernel body for functors
+// (functor_cuda.h) and, as text compiled at run time, for formulas. It includes nothing.
 //
-// A block of 256 threads, TX of them along the points, owns 256 / TX * PQ queries x TX * PN points, and walks the tiles
-// of queries of its block row. It brings a slice of 16 coordinates of them at a time to shared memory; a thread takes
-// PQ x PN pairs through them, each pair's coordinates one after the other: the same running values as of a plain loop.
+// A block has 256 threads, TX of them along the points. It owns 256 / TX * PQ queries x TX * PN points, and loops over
+// the tiles of queries of its block row. It copies slices of 16 of their coordinates to shared memory. A thread
+// processes PQ x PN pairs, each pair's coordinates in order: the running values are those of a plain loop.
 //
-// One NVIDIA H200, 2026-11-22, n 65,536, q 2,048, d 128, a + |q - x| (2 instructions a coordinate; 65 G/s at 1.98 GHz
-// would be all that there are): a thread per pair, which this replaces, 1.9 G/s; tiles of 4 x 4 pairs a thread, three
-// blocks a multiprocessor, 47.8; 8 x 4, two blocks, 50.0; 2 x 2 32.0. With a division a coordinate 7.1, 5.9 and 6.7.
+// Tiles of 4 x 4 pairs per thread with three blocks per multiprocessor are the best compromise between cheap and
+// expensive steps. They were measured against 8 x 4, 2 x 2 and one thread per pair (benchmarks of formulas).
 #pragma once
 
 namespace kith {
 
 template <int TX, int PQ, int PN>
 struct StepTiles {
-    // `blocks`: of a multiprocessor, at least.
+    // `blocks`: the least number of blocks per multiprocessor.
     static constexpr int threads = 256, blocks = 3, depth = 16, padding = 2;
     static constexpr int columns = TX, queries = threads / TX * PQ, points = TX * PN;
 
-    // Coordinates k0, k0 + 1, ... of `rows` rows from `first` on, a thread's share. Beyond the last row it is repeated:
-    // a step never sees coordinates that are not the caller's.
+    // A thread's share of coordinates k0, k0 + 1, ... of `rows` rows from `first` on. The last row is repeated beyond
+    // the end: a step never reads coordinates that are not the caller's.
     template <int rows>
     struct Slice {
         static constexpr int at_once = threads / depth, share = (rows + at_once - 1) / at_once;
@@ -45,7 +44,7 @@ struct StepTiles {
         }
     };
 
-    // step(a, q, x) is the next running value; store.row(i)(j, a) takes the last one of query i and point j.
+    // step(a, q, x) is the next running value; store.row(i)(j, a) receives the last one of query i and point j.
     template <class Step, class Store>
     static __device__ __forceinline__ void run(const Step& step, const Store& store, double start, const double* q_rows,
                                                long long q_count, const double* x_rows, long long x_count,
@@ -86,7 +85,7 @@ struct StepTiles {
                         for (int j = 0; j < PN; ++j) a[i][j] = step(a[i][j], q[i], x[j]);
                 }
             }
-            // Once in the text, for it would be most of it: the values of the next query move up.
+            // The loop is not unrolled, because it would dominate the text: the values of the next query move up.
 #pragma unroll 1
             for (int i = 0; i < PQ; ++i) {
                 const long long query = q0 + ty * PQ + i;
@@ -106,8 +105,8 @@ struct StepTiles {
     }
 };
 
-// For more queries than one tile of another shape holds; for up to 4 and up to 16. Same machine and day, one tile of
-// queries by each: 1 query 0.6, 2.2 and 1.2 G/s, 16 queries 9.9, 11.7 and 19.1.
+// ManyQueries: for more queries than one tile of another shape holds. FewQueries: up to 4. SomeQueries: up to 16
+// (measured: benchmarks of formulas).
 using ManyQueries = StepTiles<16, 4, 4>;
 using FewQueries = StepTiles<64, 1, 4>;
 using SomeQueries = StepTiles<16, 1, 4>;

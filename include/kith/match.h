@@ -1,4 +1,4 @@
-// Matching: which rows of two sets of features belong together.
+// Matching: pairs corresponding rows of two sets of features.
 //
 //     kith::MatchOptions options;  options.ratio = 0.8;  options.mutual = true;
 //     kith::Matches m = kith::match(kith::view(a.data(), na, 128), kith::view(b.data(), nb, 128), options);
@@ -15,17 +15,16 @@
 namespace kith {
 
 struct MatchOptions {
-    // Lowe's test (2004): the nearest row of b is kept where its distance is below `ratio` times that of the second
-    // nearest; decided in binary64. In (0, 1]; 1 keeps what has no equal.
+    // Lowe's ratio test (2004): the nearest row of b is accepted if its distance is below `ratio` times that of the
+    // second nearest, in binary64. In (0, 1]; 1 accepts rows without an equally near one.
     std::optional<double> ratio;
-    bool mutual = false;  // row i of a is to be the nearest of its match as well
-    // A metric that is left alone is euclidean: a ratio of squared distances is another one. inner_product, whose
-    // larger products are nearer, takes no ratio; seuclidean and mahalanobis are given their parameters. f64 is not
-    // read.
+    bool mutual = false;  // row i of a must also be the nearest of its match
+    // The default metric is euclidean, because a ratio of squared distances differs. inner_product, where larger
+    // products are nearer, supports no ratio; seuclidean and mahalanobis need given parameters. f64 is ignored.
     Options search;
 };
 
-// Of the rows of a that have a match, ascending: the row, its nearest row of b (of equally near ones the first), and
+// For the rows of a that have a match, ascending: the row, its nearest row of b (the first of equally near ones), and
 // their distance.
 struct Matches {
     std::vector<std::int64_t> first, second;

@@ -1,4 +1,4 @@
-// How much memory there is left for this process.
+// The memory that is left for this process.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace kith {
 
-// Bytes that this process can allocate and use without being killed or refused: the least of what the machine has
-// available, what its control groups leave (v1 and v2, each ancestor; pages of files that can be dropped count as
-// free), and what RLIMIT_AS and RLIMIT_DATA leave. At least 0. A snapshot: others allocate meanwhile. Takes some
-// tenths of a millisecond.
+// Bytes that this process can allocate and use without being killed or refused. It is the least of three: the machine's
+// available memory, the rest in its control groups, and the rest under RLIMIT_AS and RLIMIT_DATA. Control groups of v1
+// and v2 and all ancestors count; droppable file pages count as free. At least 0. A snapshot: other processes allocate
+// meanwhile. Takes some tenths of a millisecond.
 KITH_EXPORT std::int64_t free_memory();
 
-// Throws out_of_memory unless `bytes` are free, saying that `what` takes them ("base.fvecs (1000 x 128 f32)").
+// Throws out_of_memory unless `bytes` are free; the message names `what` needs them ("base.fvecs (1000 x 128 f32)").
 KITH_EXPORT void require_memory(std::int64_t bytes, const std::string& what);
 
 }  // namespace kith

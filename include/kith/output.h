@@ -1,4 +1,4 @@
-// Files being written: opened under temporary names before the work, renamed together after it.
+// Output files: opened under temporary names before the work, renamed together after it.
 #pragma once
 
 #include <functional>
@@ -10,38 +10,37 @@
 
 namespace kith {
 
-// The files that one task writes. Each is opened, under a temporary name beside its own, when it is added, and renamed
-// by commit(); the destructor without commit() removes the temporary files. Until commit() nothing that existed has
-// changed. A file that exists is replaced, with its mode kept and its owner where permitted; into an HDF5 file a data
-// set is added, beside those that it holds. One thread at a time.
+// The files that one task writes. Each is opened under a temporary name beside its own when it is added, and renamed by
+// commit(). Without commit() the destructor removes the temporary files, and nothing that existed has changed. An
+// existing file is replaced, with its mode kept and its owner where permitted. A data set is added to an HDF5 file,
+// beside the existing ones. One thread at a time.
 class OutputSet {
 public:
-    // force: a data set that an HDF5 file holds already is replaced; without it, that is invalid_argument.
-    // keep_going: asked from time to time while a large HDF5 file is copied; false ends that with cancelled.
+    // force: replaces existing data sets of an HDF5 file; without it they cause invalid_argument. keep_going: called
+    // from time to time while a large HDF5 file is copied; false ends that with cancelled.
     KITH_EXPORT explicit OutputSet(bool force = false, std::function<bool()> keep_going = {});
     KITH_EXPORT ~OutputSet();
     OutputSet(const OutputSet&) = delete;
     OutputSet& operator=(const OutputSet&) = delete;
 
-    // A file that the task reads, as MatrixReader takes it, under the name that messages call it ("--base"). No output
-    // may be it, by whatever path, but one may be another data set of the same HDF5 file. Declare these first.
+    // Declares a file that the task reads, in MatrixReader's syntax, with its name in messages ("--base"). No output
+    // may be that file, by whatever path, except another data set of the same HDF5 file. Declare inputs before outputs.
     KITH_EXPORT void reads(const std::string& what, const std::string& path);
 
-    // A matrix for MatrixWriter; the format follows the suffix unless named. Throws bad_file where it cannot be written
-    // and invalid_argument where it is an input or another output.
+    // A matrix for MatrixWriter; the format follows the suffix unless named. Throws bad_file if it cannot be written,
+    // and invalid_argument if it is an input or another output.
     KITH_EXPORT void add(const std::string& what, const std::string& path, const std::string& format = "");
-    // What a symbolic link at the path of an output is: a name for the file to write, or what the file replaces.
+    // Treatment of a symbolic link at an output's path: write to its target, or replace the link.
     enum class Links { follow, replace };
     // A file of bytes for FileWriter.
     KITH_EXPORT void add_bytes(const std::string& what, const std::string& path, Links links = Links::follow);
-    // A file for write_big_ann_truth, and one for write_ann_benchmarks, with the data sets train and test where they
-    // will be given. That one says its metric at once; a file that names another one is refused without force.
+    // A file for write_big_ann_truth, and one for write_ann_benchmarks, with the data sets train and test if they will
+    // be given. The latter records its metric at once; a file that names another metric is rejected without force.
     KITH_EXPORT void add_big_ann_truth(const std::string& what, const std::string& path);
     KITH_EXPORT void add_ann_benchmarks(const std::string& what, const std::string& path, const Metric& metric,
                                         bool train, bool test);
 
-    // Renames all. Every file must have been written; they are on the disk, as far as the system tells, when it
-    // returns.
+    // Renames all. Every file must have been written. On return they are on the disk, as far as the system reports.
     KITH_EXPORT void commit();
 
     struct State;
@@ -51,7 +50,7 @@ private:
     std::unique_ptr<State> state_;
 };
 
-// Writes the bytes of a file that was added to `outputs`, which must outlive it.
+// Writes the bytes of a file that was added to `outputs`, which must outlive the writer.
 class FileWriter {
 public:
     KITH_EXPORT FileWriter(OutputSet& outputs, const std::string& path);

@@ -1,12 +1,12 @@
-// Seconds of a clock that only rises. Public because kith::io and the command line, which sees public
-// headers alone, share it (docs/adr/0007).
+// Elapsed seconds of a monotonic clock. Public because kith::io and the command line, which sees public headers alone,
+// share it (docs/adr/0007).
 #pragma once
 
 #include <chrono>
 
 namespace kith {
 
-// Starts when it is made.
+// Starts at construction.
 class Stopwatch {
 public:
     double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }

@@ -1,13 +1,11 @@
-// Whether neighbours that somebody found are the true ones: verify(), of a set of points among themselves
-// verify_graph().
+// Verifies that given neighbours are the true ones: verify(), and verify_graph() for a set of points among themselves.
 //
 //     kith::Verification v = kith::verify(points, queries, kith::search(points, queries, 10));
 //     v.is_exact();   v.wrong_rows;   v.first_wrong.front().why;
 //
-// The neighbours are searched for again and compared: ids in order, and distances bit by bit where there are any. What
-// search() and graph() return is exact by this, whatever the points hold. An equally near neighbour in the place of
-// another is a tie: exact up to that. Near is what the canonical order says, before a root is taken and rounded
-// (docs/exactness.md, sections 1 and 2).
+// It searches again and compares: ids in order, and distances bit by bit if they are given. Results of search() and
+// graph() pass for any data. An equally near neighbour in place of another is a tie: exact up to ties. Nearness is the
+// canonical order, before a root is taken and rounded (docs/exactness.md, sections 1 and 2).
 #pragma once
 
 #include <cstdint>
@@ -20,7 +18,7 @@
 
 namespace kith {
 
-// What is to be verified, a row of k neighbours for each query, in host memory. The views must stay valid.
+// The neighbours to verify, a row of k for each query, in host memory. The views must stay valid.
 struct FoundNeighbors {
     MatrixView ids{};        // q x k of i64, row-major
     MatrixView distances{};  // q x k of f32 or f64, row-major; without data they are not compared
@@ -28,27 +26,27 @@ struct FoundNeighbors {
     FoundNeighbors() = default;
     // NOLINTNEXTLINE(google-explicit-constructor): verify(points, queries, ids)
     FoundNeighbors(const MatrixView& ids_, const MatrixView& distances_ = {}) : ids(ids_), distances(distances_) {}
-    // As search() and graph() return them.
+    // From a result of search() or graph().
     KITH_EXPORT FoundNeighbors(const Neighbors& found);  // NOLINT: verify(points, queries, search(points, queries, 10))
 };
 
 struct VerifyOptions {
-    // The metric, and how to search: device, memory, threads, path, isa, progress. f64 and include_self are not read.
+    // The metric, and how to search: device, memory, threads, path, isa, progress. f64 and include_self are ignored.
     Options search{};
-    std::int64_t sample = 0;  // rows that are looked at, evenly spaced; 0: all
-    // verify_graph(): whether each row begins with its own point, as with Options::include_self; nothing: it does where
-    // most rows do that begin with a point.
+    std::int64_t sample = 0;  // number of rows to verify, evenly spaced; 0: all
+    // verify_graph(): whether each row begins with its own point, as with Options::include_self. Unset: true if most
+    // rows that begin with a point begin with their own.
     std::optional<bool> include_self{};
-    // The distances were computed by others, who may round differently: they are held to a thousandth of the largest
-    // distance that was looked at instead of to bits.
+    // Another program computed the distances and may round differently: the tolerance is a thousandth of the largest
+    // distance seen, instead of bit equality.
     bool distances_of_others = false;
-    std::int64_t described = 10;  // wrong rows that Verification::first_wrong describes
+    std::int64_t described = 10;  // most wrong rows that Verification::first_wrong describes
 };
 
 // How distances were compared.
 enum class DistancesCompared : std::uint8_t {
-    none,    // there were none
-    f32,     // bit by bit, the canonical distance rounded to f32; of f64 that are all values of f32, too
+    none,    // none were given
+    f32,     // bit by bit, the canonical distance rounded to f32; also for f64 that are all values of f32
     f64,     // bit by bit
     nearly,  // VerifyOptions::distances_of_others
 };
@@ -57,34 +55,34 @@ KITH_EXPORT const char* name(DistancesCompared compared);
 
 struct WrongRow {
     std::int64_t row = 0;
-    std::int64_t place = 0;  // of the first fault, from 0
+    std::int64_t place = 0;  // index of the first fault, from 0
     std::string why;
-    std::vector<double> distances;  // the canonical ones of the ids that were found; NaN where there is no such point
+    std::vector<double> distances;  // canonical distances of the given ids; NaN for invalid ids
     std::vector<std::int64_t> expected_ids;
     std::vector<double> expected_distances;
 };
 
 struct Verification {
-    std::int64_t rows = 0;      // that were looked at
-    std::int64_t all_rows = 0;  // that there are
+    std::int64_t rows = 0;      // verified
+    std::int64_t all_rows = 0;  // in total
     std::int64_t k = 0;
-    bool include_self = false;  // the rows are taken to begin with their own point, which k counts
-    // Rows of the right neighbours in order; of others that are as near; and of anything else: wrong neighbours, wrong
-    // order, wrong distances.
+    bool include_self = false;  // rows are assumed to begin with their own point, which k counts
+    // Rows with the right neighbours in order; with others that are as near; and with any fault: wrong neighbours,
+    // wrong order, wrong distances.
     std::int64_t exact = 0, tied = 0, wrong = 0;
-    std::int64_t only_distances = 0;       // wrong rows whose neighbours are right
+    std::int64_t only_distances = 0;       // wrong rows with the right neighbours
     std::vector<std::int64_t> wrong_rows;  // their numbers, ascending
     std::vector<WrongRow> first_wrong;
-    std::int64_t neighbours = 0;  // that exist, own points left out
-    std::int64_t hits = 0;        // of them, found: at any place of their row, or as near as the last
+    std::int64_t neighbours = 0;  // existing ones, own points excluded
+    std::int64_t hits = 0;        // of them, found: anywhere in their row, or as near as the last
 
     DistancesCompared compared = DistancesCompared::none;
-    std::int64_t distances = 0;    // that were compared; of ids that are no points none is
-    std::int64_t different = 0;    // of them; with `nearly` those that are too far off
-    std::int64_t nan = 0;          // of the different ones, NaN
-    std::int64_t largest_ulp = 0;  // between a distance and the canonical one
-    double largest_share = 0;      // the same, of the canonical distance
-    Report report;                 // of the search that was compared with
+    std::int64_t distances = 0;    // compared; not those of invalid ids
+    std::int64_t different = 0;    // of them; with `nearly` those beyond the tolerance
+    std::int64_t nan = 0;          // NaN among the different ones
+    std::int64_t largest_ulp = 0;  // between a given distance and the canonical one
+    double largest_share = 0;      // likewise, relative to the canonical distance
+    Report report;                 // of the reference search
 
     bool is_exact() const { return wrong == 0; }  // up to ties
     double recall() const { return neighbours > 0 ? static_cast<double>(hits) / static_cast<double>(neighbours) : 1.0; }
@@ -94,12 +92,12 @@ struct Verification {
     }
 };
 
-// points n x d, queries q x d: as search() takes them. A row of a query with a NaN coordinate has no neighbours: ids -1
-// at infinity. Complexity: that of a search for k neighbours. Throws invalid_argument (shapes and types that do not
-// belong together among them; ids may be any numbers), device, out_of_memory, cancelled.
+// points n x d, queries q x d: see search(). The row of a query with a NaN coordinate must have no neighbours: ids -1
+// at infinity. Complexity: that of a search for k neighbours. Throws invalid_argument (also for mismatched shapes and
+// types; ids may be any numbers), device, out_of_memory, cancelled.
 KITH_EXPORT Verification verify(const MatrixView& points, const MatrixView& queries, const FoundNeighbors& found,
                                 const VerifyOptions& options = {});
-// Of the points among themselves: row i is that of point i, which is its own neighbour nowhere but at the beginning.
+// The points among themselves: row i belongs to point i, which is its own neighbour only at the beginning, if at all.
 KITH_EXPORT Verification verify_graph(const MatrixView& points, const FoundNeighbors& found,
                                       const VerifyOptions& options = {});
 

@@ -1,4 +1,4 @@
-// Many small searches: validate, plan, one launch or a search of each.
+// Many small searches: validates, plans, then one launch or one search per batch.
 #include "kith/batches.h"
 
 #include <fmt/format.h>
@@ -26,10 +26,10 @@ namespace kith {
 
 namespace {
 
-// A launch that takes no more than this plans without asking the device what is free, which takes
-// longer.
+// Assumed free memory of a device. A launch of at most half of it is planned without asking the
+// device, which takes longer.
 constexpr std::int64_t assumed_free = std::int64_t{256} << 20;
-// Roughly what a search of a batch takes one thread: to know whether others are worth waking.
+// Estimated time of one batch's search on one thread: decides whether to wake other threads.
 constexpr double search_microseconds = 10, pair_microseconds = 1.0 / 500;
 
 void check_range(std::int64_t first, std::int64_t count, std::int64_t rows, std::size_t batch,
@@ -129,7 +129,7 @@ private:
         return report_;
     }
 
-    // A search of a batch has refused: of a coordinate, the first one by its row among those of all
+    // A batch's search has rejected a coordinate: this throws for the first one by row over all
     // batches.
     void name_value() const {
         MetricSpec metric;
@@ -169,7 +169,7 @@ private:
         return planner::batches(request, shape, api::machine(options_.device));
     }
 
-    // False where the memory was free no longer.
+    // Returns false if the memory was no longer free.
     bool together(const planner::BatchesPlan& plan) const {
         ProgressMeter progress(options_.progress, pairs_);
         const MetricSpec metric = api::validate_metric(options_.metric, points_, 1, progress);
@@ -185,7 +185,7 @@ private:
         return true;
     }
 
-    // A search of one batch, which counts from its own rows.
+    // Searches one batch, with ids relative to its own rows.
     Report one(const Batch& b, const Options& given) const {
         Options options = given;
         const bool free = options.path.empty() && options.selector.empty() && options.memory == 0 &&
@@ -210,7 +210,7 @@ private:
         largest_ = std::max(largest_, part.pairs);
     }
 
-    // Each by all that the options give a search.
+    // Searches the batches one after the other, with all options of a search.
     void in_turn(const std::vector<std::size_t>& which, double done) {
         Options options = options_;
         if (options_.progress)
@@ -283,7 +283,7 @@ private:
         api::name_cpu(named, report_);
     }
 
-    // The rows of queries that no search answers: of no batch, or of one without points.
+    // Fills the rows of queries that belong to no batch, or to one without points.
     void fill_missing() const {
         std::int64_t next = 0;
         for (const Batch& b : batches_) {

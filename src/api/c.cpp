@@ -40,7 +40,7 @@ int fail(int code, const char* message) noexcept {
 
 }  // namespace kith::c
 
-// The options stay beside the index: its metric may point to the functor.
+// The options live as long as the index: its metric may point to the functor.
 struct kith_index {
     Converted converted;
     kith::Index index;
@@ -97,7 +97,7 @@ void kith_options_init(kith_options* options, size_t struct_size) {
     o.sorted = 1;
     o.device = "auto";
     o.bootstrap_parts = 2;
-    // Fields that this version does not know are zero.
+    // Zeroes fields that this version does not know.
     std::memset(static_cast<void*>(options), 0, struct_size);
     std::memcpy(options, &o, std::min(struct_size, sizeof(o)));
 }

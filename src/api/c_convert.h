@@ -1,5 +1,5 @@
-// What the functions of the C interface share: plain structs to those of C++ and back, exceptions
-// to codes.
+// Shared code of the C interface: conversion of plain structs to C++ and back, and of exceptions to
+// codes.
 #pragma once
 
 #include <algorithm>
@@ -18,11 +18,11 @@
 
 namespace kith::c {
 
-// Keeps the message for kith_last_error() and returns the code.
+// Stores the message for kith_last_error() and returns the code.
 int fail(int code, const char* message) noexcept;
 
-// Runs f; no exception leaves it. Memory that what f itself does could not have is an error like
-// the library's.
+// Runs f and lets no exception escape. An allocation failure outside the library's calls is
+// reported like one of the library's.
 template <class F>
 int guarded(F f) noexcept {
     const machine::FloatState state;
@@ -62,7 +62,8 @@ inline MatrixView matrix(const kith_matrix* m, const char* what) {
             m->device};
 }
 
-// A matrix that may be left out, and is not: one without data is of no elements, and not none.
+// An optional matrix that is given. Without elements it gets a non-null data pointer, so that it
+// does not count as left out.
 inline MatrixView parameter(const kith_matrix* m, const char* what) {
     static constexpr double nothing = 0;
     MatrixView view = matrix(m, what);
@@ -94,13 +95,12 @@ inline std::string text(const char* s) {
     return s ? s : "";
 }
 
-// What the caller gives, of this version's fields those that it does not know at their defaults;
-// NULL: all at them.
+// The caller's options; fields that its version does not know, or all if NULL, keep their defaults.
 inline kith_options complete(const kith_options* given) {
     kith_options o;
     kith_options_init(&o, sizeof(o));
     if (!given) return o;
-    // The first version's fields are all required.
+    // The fields of the first version are all required.
     if (given->struct_size < offsetof(kith_options, progress_user) + sizeof(o.progress_user))
         refuse("options.struct_size: {}; expected options filled by kith_options_init()",
                given->struct_size);
@@ -108,7 +108,7 @@ inline kith_options complete(const kith_options* given) {
     return o;
 }
 
-// The C++ options and, as they point to it, the functor. Neither copied nor moved.
+// The C++ options, and the functor that they point to. The object must not be copied or moved.
 struct Converted {
     FunctorMetric functor;
     Options options;

@@ -11,7 +11,7 @@ kith::Bootstrap bootstrap_of(const kith_options* given) {
     return {o.bootstrap_repeats, o.bootstrap_parts, o.bootstrap_stretch, o.bootstrap_seed};
 }
 
-// `work(options, bootstrap)` into *estimate.
+// Stores work(options, bootstrap) in *estimate.
 template <class Work>
 int estimated(const kith_options* options, kith_estimate* estimate, const Work& work) {
     return guarded([&] {
@@ -22,7 +22,7 @@ int estimated(const kith_options* options, kith_estimate* estimate, const Work& 
     });
 }
 
-// One of the `count` values of an enum of c.h, which are those of Form.
+// Checks one of the `count` values of an enum of c.h, which equal those of Form.
 template <class Form>
 Form form_of(int32_t form, int32_t count, const char* names) {
     if (form < 0 || form >= count) kith::refuse("form: {}; expected one of enum {}", form, names);

@@ -1,5 +1,5 @@
-// The file of this machine's rates: which one it is, whether it is this machine's; and times by the
-// rates of a machine.
+// Finds the file of this machine's measured rates and checks that it fits; estimates times from a
+// machine's rates.
 #include "api/calibration.h"
 
 #include <fmt/format.h>
@@ -55,7 +55,7 @@ std::string variable(const char* name) {
     return value ? value : "";
 }
 
-// kith/machine.json in the user's configuration folder, or "". XDG: a relative folder is none.
+// kith/machine.json in the user's configuration folder, or "". XDG ignores a relative folder.
 std::string usual_file() {
     if (const std::string folder = variable("XDG_CONFIG_HOME"); folder.starts_with('/'))
         return folder + "/kith/machine.json";
@@ -63,7 +63,7 @@ std::string usual_file() {
     return home.starts_with('/') ? home + "/.config/kith/machine.json" : "";
 }
 
-// Why the rates are not those of this machine's processor, or "".
+// Why the rates do not belong to this machine's processor, or "".
 std::string not_of(const planner::Machine& file, const planner::Machine& here) {
     const auto described = [](const planner::Machine& m) {
         return fmt::format("{}{}{}", m.isa, m.bf16 ? ", bf16" : "", m.vnni ? ", vnni" : "");
@@ -73,7 +73,7 @@ std::string not_of(const planner::Machine& file, const planner::Machine& here) {
                        described(here));
 }
 
-// By the first of the paths that was measured; 0: none was.
+// The time by the first measured path; 0: none was measured.
 double first_measured(const planner::KnownMachine& known, planner::Asked asked,
                       std::initializer_list<Path> paths) {
     for (const Path path : paths) {
@@ -84,7 +84,7 @@ double first_measured(const planner::KnownMachine& known, planner::Asked asked,
     return 0;
 }
 
-// What the first use has found.
+// Result of the first use.
 struct Found {
     Calibration calibration;
     std::optional<planner::KnownMachine> rates;
@@ -99,7 +99,7 @@ std::unique_ptr<Found> find() {
     if (!c.asked) c.file = usual_file();
     if (c.file.empty()) return found;
     if (!c.asked) {
-        // None is the usual case.
+        // A missing file is the usual case.
         const FilePtr there(std::fopen(c.file.c_str(), "rbe"));
         if (!there && (errno == ENOENT || errno == ENOTDIR)) return found;
     }
@@ -195,11 +195,12 @@ MeasuredTime time_by(const planner::KnownMachine& known, const Shape& shape, con
     asked.device = cpu                                      ? "cpu"
                    : ordinal < known.machine.devices.size() ? known.machine.devices[ordinal].name
                                                             : "";
-    // Prepared points that stream come in each search all the same.
+    // Prepared points that are streamed are transferred again in each search.
     asked.prepared = shape.prepared && (bytes || plan.chunk_points >= shape.n);
     if (cpu) asked.faster = static_cast<double>(plan.threads) / known.machine.threads;
-    // What directions or clusters save the data decide: all coordinates of all points are what it
-    // may take. A sample decides between the products of a GPU, too, by the k that bytes serve.
+    // The data decide how much a PCA projection or a ball-cover partition saves: the estimate takes
+    // a full-dimensional pass over all points. A sample also chooses among a GPU's products, by the
+    // k that int8 serves.
     const bool by_sample = directions || clusters || bytes;
     double seconds = 0;
     if (plan.distances.empty()) {
@@ -231,7 +232,7 @@ MeasuredTime time_by(const planner::KnownMachine& known, const Shape& shape, con
     const double results = asked.q * asked.k * (sizeof(std::int64_t) + sizeof(float));
     if (known.copied_bytes > 0)
         time.seconds += (coordinates * element + results) / known.copied_bytes;
-    // What passes the filter, a little more than the neighbours.
+    // The filter's candidates, slightly more than the neighbours.
     constexpr double candidates = 1.1;
     if (plan.host_points != HostPoints::none && known.copied_bytes > 0) {
         time.seconds += candidates * asked.q * asked.k * asked.d * element / known.copied_bytes;

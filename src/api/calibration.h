@@ -1,5 +1,4 @@
-// The rates of this machine, where `kith calibrate` has measured them, and the time of a plan by a
-// machine's rates.
+// The rates of this machine measured by `kith calibrate`, and the time of a plan at such rates.
 #pragma once
 
 #include <string>
@@ -10,20 +9,20 @@
 
 namespace kith::api {
 
-// A measured machine, or the machine of a file. Throws invalid_argument, bad_file.
+// A measured machine by name, or the machine of a file. Throws invalid_argument, bad_file.
 planner::KnownMachine machine_named(const std::string& name_or_file);
 
-// This machine with the rates of its file, or null. The file is read once; one that KITH_MACHINE
-// names and that is broken throws bad_file at each use. Lasts as long as the process.
+// This machine with the rates of its file, or null. The file is read once. If KITH_MACHINE names a
+// broken file, each use throws bad_file. The object lasts as long as the process.
 const planner::KnownMachine* calibrated();
-// What is known of that file.
+// The state of that file.
 Calibration calibration_found();
 
-// Of the public calibration_text() and devices_to_measure().
+// Implement the public calibration_text() and devices_to_measure().
 std::string calibration_text(const std::vector<MeasuredRate>& rates, const std::string& date);
 std::vector<std::string> devices_to_measure();
 
-// MeasuredTime of points and queries in host memory.
+// MeasuredTime for points and queries in host memory.
 MeasuredTime time_by(const planner::KnownMachine& machine, const Shape& shape,
                      const Options& options, const Plan& plan);
 

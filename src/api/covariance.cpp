@@ -18,7 +18,7 @@ namespace kith::api {
 namespace {
 
 constexpr const char* stage = "prepare";
-// Values between two looks at the progress.
+// Values between two polls of the progress.
 constexpr std::int64_t values_per_poll = 1 << 20;
 
 }  // namespace

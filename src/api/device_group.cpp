@@ -1,4 +1,4 @@
-// Points and queries divided among devices; the parts of the answer put together.
+// Divides points and queries among devices and combines the partial results.
 #include "api/device_group.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ namespace kith::api {
 
 namespace {
 
-// Queries at a time that an Index plans for: more than a device takes at once.
+// Number of queries that an Index plans for: more than a device takes at once.
 constexpr std::int64_t many_queries = 1 << 16;
 constexpr std::int64_t no_block = -1;
 // Rows that a thread merges at a time.
@@ -38,7 +38,7 @@ std::vector<int> ordinals_of(const std::vector<std::string>& devices) {
     return ordinals;
 }
 
-// Which machine to ask: CUDA is not started for the CPU alone.
+// The device string to query the machine with: for the CPU alone CUDA is not started.
 std::string widest(const std::vector<std::string>& devices) {
     const bool host = std::all_of(devices.begin(), devices.end(),
                                   [](const std::string& name) { return name == "cpu"; });
@@ -69,13 +69,14 @@ std::vector<std::string> devices_of(const Options& options) {
     return names;
 }
 
-// What the blocks of one search share.
+// State shared by the blocks of one search.
 struct DeviceGroup::Search {
-    MatrixView queries;  // of a graph of unsharded points nothing: each device has them
+    MatrixView queries;  // empty for a graph of unsharded points, which every device has
     bool graph;
-    std::int64_t k, searched;  // neighbours of a row of `out`, and those that are searched for
+    // k: neighbours in a row of `out`; searched: neighbours that are searched for
+    std::int64_t k, searched;
     NeighborsView out;
-    // Of shards: the neighbours of each block among the points of those that are done.
+    // For shards: each block's neighbours among the points of the shards that are done.
     std::vector<PartialNeighbors> merged;
     std::mutex merging;
 };
@@ -93,7 +94,7 @@ DeviceGroup::DeviceGroup(const MatrixView& points, const MetricSpec& metric,
       probe_(std::move(probe)),
       devices_(std::move(devices)) {
     options_.progress = nullptr;
-    options_.stream = nullptr;  // of one device; settle() has waited for what it was given
+    options_.stream = nullptr;  // belongs to one device; settle() waits for its work
     const auto start = std::chrono::steady_clock::now();
     settle(points);
     plan_parts();
@@ -122,7 +123,7 @@ std::unique_ptr<DeviceIndex> DeviceGroup::prepared(const std::string& device,
                                          for_radius_);
 }
 
-// How many points a device holds, by the first device that has room for a plan.
+// Computes the number of points per device, from the first device with memory for a plan.
 void DeviceGroup::plan_parts() {
     const planner::Machine here = machine(widest(devices_));
     std::vector<int> ordinals = ordinals_of(devices_);
@@ -139,7 +140,7 @@ void DeviceGroup::plan_parts() {
             part_points_ = plan.device_points;
             at_once_ = std::max<std::int64_t>(1, plan.query_tile);
             break;
-        } catch (const Error& error) {  // a budget of the caller's is for all of them
+        } catch (const Error& error) {  // the caller's memory budget is for all devices
             if (error.code() != ErrorCode::out_of_memory || options_.memory > 0) throw;
             std::rotate(ordinals.begin(), ordinals.begin() + 1, ordinals.end());
         }
@@ -170,7 +171,7 @@ void DeviceGroup::prepare_parts(ProgressMeter& progress) {
         parts_.push_back({0, prepared("cpu", points_, copy_, progress)});
         return;
     }
-    // The shard of a device that failed: to the first other one that takes it, or the CPU.
+    // Moves the shard of a failed device to the first other device that takes it, or the CPU.
     for (const std::int64_t left : outcome.left) {
         const auto part = static_cast<std::size_t>(left);
         for (std::size_t other = 0; other < devices_.size() && missing(parts_[part]); ++other) {
@@ -188,14 +189,14 @@ void DeviceGroup::prepare_parts(ProgressMeter& progress) {
     }
 }
 
-// All points, as they are kept; shards of an Index are copied together in `storage`.
+// All points as they are stored; shards of an Index are copied to `storage`.
 MatrixView DeviceGroup::all_points(std::vector<std::byte>& storage) const {
     if (!copy_) return points_;
     std::exception_ptr error;
     if (!sharded()) {
         for (const Part& part : parts_) {
             if (!part.index) continue;
-            try {  // a device that has failed may not give them back
+            try {  // a failed device may be unable to return them
                 return on_host(part.index->points(), storage);
             } catch (const Error&) {
                 error = std::current_exception();
@@ -223,7 +224,7 @@ MatrixView DeviceGroup::all_points(std::vector<std::byte>& storage) const {
     return all;
 }
 
-// A block of queries among all points, into its rows of the result.
+// Searches a block of queries among all points, into its rows of the result.
 void DeviceGroup::block_of_all(const Search& search, const GroupTask& task) {
     const std::int64_t first = task.first, rows = task.rows;
     const MatrixView queries =
@@ -241,7 +242,8 @@ void DeviceGroup::block_of_all(const Search& search, const GroupTask& task) {
     add(found.report, task.report);
 }
 
-// A block of queries among the points of a shard, merged with what other shards have found.
+// Searches a block of queries among the points of a shard, and merges with the results of other
+// shards.
 void DeviceGroup::block_of_part(Search& search, const GroupTask& task) {
     const std::int64_t rows = task.rows, k = search.searched;
     const MatrixView queries = rows_of(search.queries, task.first, rows);
@@ -312,7 +314,7 @@ Report DeviceGroup::run(const MatrixView* queries, std::int64_t k, const Options
     if (queries) settle(*queries);
     Report report;
     const bool of_self = !queries && call.include_self;
-    // Rows that are put together on the host before they go to the caller's device.
+    // Combines rows on the host before copying them to the caller's device.
     if (out.device != host_memory && (sharded() || (!queries && !of_self))) {
         const std::int64_t rows = queries ? queries->rows : points_.rows;
         const Neighbors found = collect(rows, k, call.f64, [&](const NeighborsView& into) {

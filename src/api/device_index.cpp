@@ -26,8 +26,8 @@ DeviceIndex::DeviceIndex(const MatrixView& points, const MetricSpec& metric, con
         try {
             return attempt(to_come);
         } catch (const Error& error) {
-            // Host memory that the device cannot read: what has no place on it streams. A device
-            // that has failed fails again.
+            // The device cannot read this host memory: host-resident points stream instead. A
+            // failed device fails again.
             if (!reads_host || error.code() != ErrorCode::device || progress.cancelled()) throw;
             unregistered_ = error.what();
         }
@@ -39,7 +39,7 @@ std::string DeviceIndex::device() const {
     return planner::spelled({prepared_.plan.device});
 }
 
-// `fresh`: not that of an earlier call, and was it made now.
+// `fresh`: in, ignore an earlier call's plan; out, the plan was made now.
 std::shared_ptr<const Plan> DeviceIndex::plan(std::int64_t q, std::int64_t k, bool graph,
                                               ElementType query_type, const Options& call,
                                               double share, bool& fresh) const {
@@ -77,7 +77,7 @@ Plan DeviceIndex::make_plan(std::int64_t q, std::int64_t k, bool graph, ElementT
         planner::Request asked = request(shape, prepared_.metric, merged, host_memory);
         asked.chunk_points = prepared_.plan.chunk_points;
         asked.point_element = static_cast<std::int64_t>(size_of(prepared_.type));
-        // Of points that no bytes serve nothing is on the device.
+        // If the points have no int8 form, nothing of them is on the device.
         const bool streams = prepared_.plan.host_points == HostPoints::bytes &&
                              !gpu::has_bytes_alone(*prepared_.gpu);
         asked.host_points = streams ? HostPoints::none : prepared_.plan.host_points;
@@ -96,7 +96,7 @@ Plan DeviceIndex::make_plan(std::int64_t q, std::int64_t k, bool graph, ElementT
         return planner::make(asked, machine(merged.device));
     };
     Plan p = planned();
-    // Filters other than the one that was prepared are made when they are first asked for.
+    // Filters other than the prepared one are made at first use.
     const bool served = p.path == Path::exact || prepared_.plan.path != Path::exact;
     if (!served) {
         if (!call.path.empty())
@@ -130,9 +130,7 @@ Report DeviceIndex::run(const MatrixView& queries, std::int64_t k, bool graph, c
     const std::int64_t searched = searched_k(k, graph, call);
     const bool any_memory = prepared_.gpu && call.memory == 0 && memory_ == 0;
     return with_less_memory(progress, [&](double share, bool& allocating) {
-        bool fresh =
-            share <
-            1;  // the plan of an earlier call serves until memory proves to have become scarcer
+        bool fresh = share < 1;  // reuse an earlier plan until memory proves scarcer
         const std::shared_ptr<const Plan> made =
             plan(queries.rows, searched, graph, queries.type, call, share, fresh);
         allocating = any_memory || !fresh;

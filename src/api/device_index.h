@@ -1,5 +1,4 @@
-// Points prepared on one device, and searches of them that are planned for it: what an Index has of
-// each device.
+// Points prepared on one device, and searches of them planned for it: an Index has one per device.
 #pragma once
 
 #include <memory>
@@ -15,9 +14,9 @@ namespace kith::api {
 
 class DeviceIndex {
 public:
-    // Validated points on the device that `options` names, prepared for searches of that shape.
-    // `copy`: they outlive the caller's memory. `to_come`: there may be many such searches.
-    // `all_points`: for points within radii alone. Throws what planning and preparing throw.
+    // Prepares validated points on the device that `options` names, for searches of this shape.
+    // `copy`: they outlive the caller's memory. `to_come`: many such searches may follow.
+    // `all_points`: for range queries only. Throws what planning and preparation throw.
     DeviceIndex(const MatrixView& points, const MetricSpec& metric, const Shape& shape,
                 const Options& options, bool copy, bool to_come, ProgressMeter& progress,
                 bool all_points = false);
@@ -25,17 +24,18 @@ public:
     const Prepared& prepared() const { return prepared_; }
     // "cpu" or "cuda:N".
     std::string device() const;
-    // The points as the backend keeps them.
+    // The points in the backend's storage.
     MatrixView points() const {
         return prepared_.cpu ? cpu::elements(*prepared_.cpu) : gpu::elements(*prepared_.gpu);
     }
 
-    // Validated queries; of a graph, points(). `keys`: distances are distance keys, and call.f64 is
-    // set. Several threads at once.
+    // Searches validated queries; for a graph, points(). `keys`: distances are distance keys;
+    // requires call.f64. Safe for concurrent use.
     Report run(const MatrixView& queries, std::int64_t k, bool graph, const Options& call,
                ProgressMeter& progress, const NeighborsView& out, bool keys = false) const;
 
-    // The plan of a call that passes all points once, whatever it keeps of them.
+    // The plan of a call that passes over all points once, independent of how many results it
+    // keeps.
     std::shared_ptr<const Plan> plan_of(std::int64_t q, ElementType query_type,
                                         const Options& call) const {
         bool fresh = false;
@@ -48,17 +48,16 @@ public:
         return found;
     }
 
-    // Says of a call of q queries that the device cannot read the points where they lie.
+    // Adds to the report that the device cannot read the points in place, for a call of q queries.
     void add_fallback(std::int64_t q, Report& report) const;
 
-    // Throws out_of_memory where a budget that was asked for does not suffice for a search of q
-    // queries.
+    // Throws out_of_memory if an explicit memory budget is too small for a search of q queries.
     void require_plan(std::int64_t q, std::int64_t k, ElementType query_type,
                       const Options& call) const;
 
 private:
     // The plan of the last call, for calls of the same shape: asking a device for its free memory
-    // takes as long as a small search does.
+    // takes as long as a small search.
     struct Remembered {
         Shape shape;
         std::string path, isa, selector;
@@ -80,14 +79,14 @@ private:
 
     bool in_clusters() const { return prepared_.gpu && gpu::has_clusters(*prepared_.gpu); }
 
-    // Of the options that it was made with.
+    // From the options of the constructor.
     std::int64_t memory_;
     std::string isa_;
     bool to_come_;
-    std::string
-        unregistered_;  // why points that would have stayed in host memory stream; "": they do not
+    std::string unregistered_;  // why host-resident points stream instead; "": they do not
     Prepared prepared_;
-    mutable std::mutex mutex_;  // only tried: in a child it may be held by a thread of the parent
+    // used with try_lock only: after fork() a parent's thread may hold it
+    mutable std::mutex mutex_;
     mutable std::optional<std::pair<Remembered, std::shared_ptr<const Plan>>> last_;
 };
 

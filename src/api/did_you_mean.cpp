@@ -1,4 +1,4 @@
-// Nearest names, by the edits that lead from a word to them.
+// Finds names near a word by edit distance.
 #include "kith/did_you_mean.h"
 
 #include <algorithm>
@@ -19,8 +19,8 @@ std::string folded(std::string_view word) {
     return letters;
 }
 
-// The fewest letters to change, insert, leave out or exchange with the next (optimal string
-// alignment).
+// Edit distance with substitutions, insertions, deletions and adjacent transpositions (optimal
+// string alignment).
 int edits(const std::string& a, const std::string& b) {
     std::vector<int> before, last, row(b.size() + 1);
     for (std::size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
@@ -37,7 +37,7 @@ int edits(const std::string& a, const std::string& b) {
     return row[b.size()];
 }
 
-// Slips to forgive: one in three letters, one more behind a good beginning.
+// Tolerated edits: one in three letters, one more after a common prefix.
 int forgiven(const std::string& a, const std::string& b) {
     const std::size_t most = std::max(a.size(), b.size());
     const auto differ = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first;
@@ -45,7 +45,7 @@ int forgiven(const std::string& a, const std::string& b) {
            (differ - a.begin() >= static_cast<std::ptrdiff_t>(shortest_mistyped));
 }
 
-// 0: the same; INT_MAX: not near.
+// 0: equal; INT_MAX: not near.
 int remoteness(const std::string& word, const std::string& name) {
     if (word == name) return 0;
     if (word.size() >= shortest_start && name.starts_with(word)) return 1;

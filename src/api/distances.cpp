@@ -1,4 +1,4 @@
-// The matrix of all distances: validate, plan, prepare, run.
+// The full distance matrix: validates, plans, prepares, runs.
 #include "kith/distances.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ namespace {
 
 using api::Prepared;
 
-// Bytes of rows that are handed on at a time.
+// Bytes of rows per block passed to the caller, on the CPU and on a GPU.
 constexpr std::int64_t block_bytes = 64 << 20, device_block_bytes = std::int64_t{1} << 30;
 
 std::int64_t element_bytes(const Options& options) {
@@ -55,7 +55,7 @@ void on_cpu(const Prepared& points, const DistancesRequest& request) {
     here.queries = api::on_host(request.queries, storage);
     const DistancesView& out = request.out;
     if (out.device == host_memory) return cpu::distances(*points.cpu, here);
-    // Rows of the result that lie on a device, by way of the host.
+    // Rows of a result in device memory go through the host.
     const std::int64_t element = request.f64 ? 8 : 4, row = points.n * element,
                        most = std::max<std::int64_t>(1, block_bytes / row);
     std::vector<std::byte> rows(static_cast<std::size_t>(std::min(most, here.queries.rows) * row));
@@ -78,7 +78,7 @@ void run(const Prepared& points, const DistancesRequest& request) {
     request.progress.throw_if_cancelled();
 }
 
-// What is ready to be run: prepared points, queries as the metric takes them.
+// A prepared call: points, and queries in the metric's form.
 struct Ready {
     const Prepared& points;
     const MatrixView& queries;
@@ -87,7 +87,7 @@ struct Ready {
     ProgressMeter& progress;
     bool& allocating;  // see api::with_less_memory
 
-    // Of queries [first, first + count).
+    // Computes queries [first, first + count).
     void run_rows(std::int64_t first, std::int64_t count, const DistancesView& out) const {
         run(points, {api::rows_of(queries, first, count), plan, options.f64, options.stream,
                      progress, out});
@@ -108,7 +108,7 @@ Report with_points(const MatrixView& given_points, const MatrixView& given_queri
     api::check_values(given_points, metric, "points", threads, progress);
     api::check_values(given_queries, metric, "queries", threads, progress);
     planner::choose_device(options.device, given_points.device,
-                           api::machine(options.device));  // one
+                           api::machine(options.device));  // exactly one
     if (api::has_no_pairs(given_points, given_queries))
         return api::report_without_pairs(options, given_queries.rows);
     std::vector<double> point_storage, query_storage;
@@ -194,7 +194,7 @@ Report distances_by_rows(
         check(points, queries, options);
         if (!take) refuse("take: empty; expected a function of rows");
         const auto by_blocks = [&](const Ready& ready) {
-            // A GPU converts its points, or is sent them, anew for each block.
+            // A GPU converts its points, or receives them, again for each block.
             const std::int64_t held = ready.plan.device == host_memory ? block_bytes
                                                                        : device_block_bytes,
                                row = points.rows * element_bytes(options),
@@ -207,7 +207,7 @@ Report distances_by_rows(
             for (std::int64_t first = 0; first < queries.rows; first += most) {
                 const std::int64_t count = std::min(most, queries.rows - first);
                 ready.run_rows(first, count, out);
-                ready.allocating = false;  // what has been handed on is not made again
+                ready.allocating = false;  // blocks already delivered are not recomputed
                 machine::for_caller(take)(first, count, rows.data());
             }
         };

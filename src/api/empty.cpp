@@ -65,7 +65,7 @@ Report radius_without_pairs(std::int64_t q, const Options& options, const Radius
     if (wants.counts) std::fill_n(wants.counts, q, 0);
     if (!wants.take || q == 0) return report;
     const std::vector<std::int64_t> offsets(static_cast<std::size_t>(q) + 1);
-    // Of no element, but there.
+    // No elements, but valid pointers.
     const std::int64_t id = -1;
     const float distance = 0;
     const double distance64 = 0;

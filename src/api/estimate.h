@@ -1,4 +1,4 @@
-// A metric's parameter, estimated from points for the caller alone: outside of a search.
+// Estimates a metric's parameter from points, for the caller, outside a search.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace kith::api {
 
-// estimated(points, threads, progress) of points that are checked here.
+// Returns estimated(points, threads, progress); checks the points first.
 template <class Estimated>
 std::vector<double> estimate(const MatrixView& points, const Options& options,
                              const Estimated& estimated) {

@@ -55,7 +55,7 @@ void GroupCall::require_plan(std::int64_t rows, std::int64_t k, ElementType type
 void GroupCall::run_task(const Run& run, const DeviceIndex& index, std::size_t part,
                          std::int64_t block, void* stream, ProgressMeter& progress,
                          Report& report) const {
-    // Where GPUs were asked for, the CPU that stands in for them has paths of its own.
+    // A CPU that replaces requested GPUs has paths of its own.
     const bool stands_in = index.prepared().cpu && group_.kind_ != planner::Kind::cpus;
     Options call = stands_in ? on_cpu_ : call_;
     call.stream = stream;
@@ -79,7 +79,7 @@ void GroupCall::run(std::int64_t first, std::int64_t q, std::int64_t block, cons
     for (std::size_t i = 0; i < failed_.size(); ++i)
         if (group_.parts_[i].index && !failed_[i]) able.push_back(i);
     const auto count = static_cast<std::int64_t>(able.size());
-    // Blocks that no device has done, in shards those of each part.
+    // Unfinished blocks; with shards, those of each part.
     std::vector<std::vector<std::int64_t>> left(failed_.size());
     const auto leave_all = [&](std::size_t part) {
         for (std::int64_t b = 0; b < blocks; ++b) left[part].push_back(b);
@@ -121,15 +121,15 @@ void GroupCall::run(std::int64_t first, std::int64_t q, std::int64_t block, cons
     blocks_ += blocks;
 }
 
-// What devices have left that failed, when no other was there to take it.
+// Takes over a failed device's blocks when no other device was left to take them.
 void GroupCall::take_over(const Run& run, std::size_t part, std::vector<std::int64_t> blocks) {
     const std::size_t parts = failed_.size();
     Moved& moved = moved_[part];
     if (!moved.points.data) {
         if (!group_.sharded()) {
             moved.points = group_.all_points(moved.storage);
-            moved.to = parts;       // every device has had them
-        } else if (group_.copy_) {  // the device may still give them back
+            moved.to = parts;       // every device has tried
+        } else if (group_.copy_) {  // the device may still return them
             moved.points = on_host(group_.parts_[part].index->points(), moved.storage);
         } else {
             moved.points = group_.part_of(group_.points_, part);

@@ -1,5 +1,6 @@
-// One call on the devices of a group: blocks of its queries to whichever device is free, or in
-// shards to each, and what a device leaves that fails to the others, at last to the CPU.
+// One call on the devices of a group. Blocks of its queries go to any free device; with shards each
+// block goes to every part's device. Work of a failed device goes to the others, finally to the
+// CPU.
 #pragma once
 
 #include <functional>
@@ -11,46 +12,47 @@
 
 namespace kith::api {
 
-// A block of queries on one device. A task that throws may be given again, to another device.
+// A block of queries on one device. A task that throws may be repeated on another device.
 struct GroupTask {
     const DeviceIndex& index;
-    std::size_t part;          // of the points: 0 where they are no shards
+    std::size_t part;          // of the points; 0 if they are not sharded
     std::int64_t first_point;  // of the part
     std::int64_t block;        // of this run
     std::int64_t first, rows;  // queries
     const Options& call;       // with the device's own stream
     ProgressMeter& progress;
-    Report& report;  // of the device, to be added to
+    Report& report;  // of the device; counters are added to it
 };
 
 class GroupCall {
 public:
-    // What the caller's options ask for, but for those that concern a whole call.
+    // Takes the caller's options, except those that concern a whole call.
     GroupCall(const DeviceGroup& group, const Options& call, ProgressMeter& progress);
 
-    // Parts of the points, of which each block needs all; 1 where each device has all points.
+    // Number of parts that each block needs; 1 if each device has all points.
     std::size_t parts() const;
-    // Of q queries those that a device takes at a time.
+    // Queries per block on a device, out of q.
     std::int64_t block_queries(std::int64_t q) const;
-    // Throws out_of_memory where a budget of the caller's is too small: no fault of a device.
+    // Throws out_of_memory if the caller's memory budget is too small, which is no fault of a
+    // device.
     void require_plan(std::int64_t rows, std::int64_t k, ElementType type) const;
 
     using Work = std::function<void(const GroupTask&)>;
-    // Queries [first, first + q) in blocks: each block once, in shards once for each of these, on
-    // threads of the devices (of one task none beside). Throws what is the caller's fault, and what
-    // the CPU throws.
+    // Runs queries [first, first + q) in blocks: each block once, with shards once per part. Uses
+    // one thread per device; a single task runs without additional threads. Throws the caller's
+    // errors, and those of the CPU.
     void run(std::int64_t first, std::int64_t q, std::int64_t block, const Work& work);
 
-    // Of all runs, which have answered q queries.
+    // The report of all runs, which have answered q queries.
     Report report(std::int64_t q) const;
 
 private:
     struct Run;
-    // The points of a device that has failed, on another.
+    // The points of a failed device, on another device.
     struct Moved {
         std::vector<std::byte> storage;
         MatrixView points;
-        std::size_t to = 0;  // part on whose device they are; behind the last: the CPU
+        std::size_t to = 0;  // part with the device that now holds them; one past the last: the CPU
         std::unique_ptr<DeviceIndex> index;
     };
 
@@ -62,10 +64,10 @@ private:
     Options call_, on_cpu_;
     ProgressMeter& progress_;
     std::vector<std::string> names_;
-    std::vector<Report> reports_;  // of each part's device; the last: of the CPU, for what is left
+    std::vector<Report> reports_;  // one per part's device; the last: the CPU, for remaining blocks
     std::vector<Fallback> failures_;
     std::vector<char> failed_;
-    std::vector<std::shared_ptr<void>> streams_;  // of each device its own
+    std::vector<std::shared_ptr<void>> streams_;  // one per device
     std::vector<Moved> moved_;
     std::int64_t blocks_ = 0;  // of earlier runs
 };

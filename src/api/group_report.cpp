@@ -1,4 +1,4 @@
-// Sums of reports, and failures in words.
+// Sums of reports, and texts of failures.
 #include "api/group_report.h"
 
 #include <fmt/format.h>
@@ -73,8 +73,8 @@ Report total(const std::vector<Report>& devices, const std::vector<std::string>&
     }
     all.device = text;
     all.pairs = static_cast<double>(queries) * static_cast<double>(points);
-    // In shards a query counts once for each: it is what the most expensive of them needed, at
-    // most.
+    // With shards a query counts once per shard. It is classified by its most expensive one, as an
+    // upper bound.
     all.queries = queries;
     all.scanned = std::min(all.scanned, queries);
     all.retried = std::min(all.retried, queries - all.scanned);

@@ -1,4 +1,4 @@
-// The reports of several devices as one.
+// Combines the reports of several devices.
 #pragma once
 
 #include <exception>
@@ -9,14 +9,14 @@
 
 namespace kith::api {
 
-// A device that failed, as a reason why others had to search `queries` again.
+// A failed device, as the reason why others had to search `queries` again.
 Fallback describe(const std::exception_ptr& error, const std::string& device, std::int64_t queries);
 
-// Counters, reasons and times of a block to those of its device.
+// Adds counters, reasons and times of a block to those of its device.
 void add(const Report& block, Report& device);
 
-// Of devices named so that have searched `queries` among `points`, each a block at a time (a report
-// without queries: nothing), and of those that failed.
+// The total for devices with these names that searched `queries` among `points`, one block at a
+// time, and for those that failed. A report without queries contributes nothing.
 Report total(const std::vector<Report>& devices, const std::vector<std::string>& names,
              const std::vector<Fallback>& failures, std::int64_t queries, std::int64_t points);
 

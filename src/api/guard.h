@@ -1,5 +1,5 @@
-// What every entry point of the library runs in: the floating-point state that distances are
-// defined in, and memory that could not be had is a kith::Error.
+// Wraps every entry point of the library: sets the floating-point state that distances are defined
+// in, and turns allocation failures into kith::Error.
 #pragma once
 
 #include <new>
@@ -9,7 +9,7 @@
 
 namespace kith::api {
 
-// Throws Error{out_of_memory}, naming what is free.
+// Throws Error{out_of_memory}, naming the free memory.
 [[noreturn]] void refuse_memory();
 
 template <class F>
@@ -19,7 +19,7 @@ auto guarded(const F& call) {
         return machine::apart(call);
     } catch (const std::bad_alloc&) {
         refuse_memory();
-    } catch (const std::length_error&) {  // a container of more than can be addressed
+    } catch (const std::length_error&) {  // a container larger than the address space
         refuse_memory();
     }
 }

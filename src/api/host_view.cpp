@@ -1,4 +1,4 @@
-// Copies of device matrices on the host.
+// Copies device matrices to the host.
 #include "api/host_view.h"
 
 #include "gpu/backend.h"

@@ -1,4 +1,4 @@
-// Matrices in device memory, as the host reads them.
+// Host access to matrices in device memory.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace kith::api {
 
-// A host copy of a view in device memory; of one in host memory, the view itself (`storage` stays
-// empty).
+// A host copy, in `storage`, of a view in device memory. For a view in host memory, the view
+// itself; `storage` stays empty.
 MatrixView on_host(const MatrixView& view, std::vector<std::byte>& storage);
 
 }  // namespace kith::api

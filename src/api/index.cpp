@@ -1,4 +1,4 @@
-// Index: points that are validated and prepared once; each call is validated, planned and run.
+// Index: points are validated and prepared once; each call is validated, planned and run.
 #include "kith/index.h"
 
 #include <memory>
@@ -27,18 +27,19 @@ struct Index::State {
     MetricSpec metric;
     std::int64_t n = 0, d = 0;
     api::Extent extent;  // of the points
-    MetricSpec rooted;   // euclidean, and that extent for it: see takes_roots()
+    MetricSpec rooted;   // euclidean, and the extent under it: see takes_roots()
     api::Extent rooted_extent;
-    std::vector<double> scaled;  // the points, where the metric takes others than the caller's
+    std::vector<double> scaled;  // the points, if the metric needs scaled ones
     std::unique_ptr<const api::DeviceIndex> single;
-    std::unique_ptr<const api::DeviceGroup> several;  // instead; of no points neither
+    // replaces `single`; both are null without points
+    std::unique_ptr<const api::DeviceGroup> several;
 
-    // As Options::device names it.
+    // In the syntax of Options::device.
     std::string device() const {
         return single ? single->device() : several ? several->device() : "cpu";
     }
 
-    // Whether a metric that a call names is the one that was prepared, with its parameters.
+    // True if a call's metric equals the prepared one, including its parameters.
     bool is_own(const Metric& m) const {
         const Metric& own = options.metric;
         if (m.id != own.id || m.packed_bits != own.packed_bits) return false;
@@ -66,14 +67,14 @@ struct Index::State {
         return true;
     }
 
-    // Whether a search by radius is of euclidean among points of sqeuclidean: nobody named a
-    // metric, or the call that one where the Index has none.
+    // True if a range search computes euclidean on points prepared for sqeuclidean: neither the
+    // Index nor the call names a metric, or the call names euclidean and the Index none.
     bool takes_roots(const Options& call) const {
         return !api::is_named(options.metric) &&
                (!api::is_named(call.metric) || call.metric.id == api::usual_radius_metric);
     }
 
-    // Metric and device are the index' own: a call may leave them alone or name the same.
+    // Metric and device belong to the index: a call may leave them unset or name the same.
     void check_call(const Options& call) const {
         if (api::is_named(call.metric) && !is_own(call.metric)) refuse_metric(call.metric);
         check_device(call);
@@ -108,7 +109,7 @@ struct Index::State {
         return own;
     }
 
-    // Without queries: the points among themselves.
+    // Null queries: the points among themselves.
     Report run(const MatrixView* queries, std::int64_t k, const Options& call,
                const NeighborsView& out) const {
         const std::int64_t q = queries ? queries->rows : n;
@@ -137,12 +138,12 @@ struct Index::State {
     MatrixView all_points(std::vector<std::byte>& storage) const {
         return single ? single->points() : several->all_points(storage);
     }
-    // Validated queries, as the metric takes them.
+    // Validated queries in the metric's form.
     MatrixView take(const MatrixView& queries, const Options& call, ProgressMeter& progress,
                     std::vector<double>& storage) const {
         return api::scaled_rows(queries, metric, api::threads_of(call), progress, storage);
     }
-    // Of `searched`, the metric or `rooted`.
+    // The range of keys under `searched`, which is the metric or `rooted`.
     api::KeyRange key_range(const MetricSpec& searched, const MatrixView* queries,
                             const Options& call, ProgressMeter& progress) const {
         const api::Extent& of_points = &searched == &rooted ? rooted_extent : extent;
@@ -161,7 +162,7 @@ struct Index::State {
         api::check_k(k, queries.rows);
     }
 
-    // The same of a radius.
+    // Likewise for a range search.
     Report run_radius(const MatrixView* queries, const Radius& r, const Options& call,
                       const api::RadiusWants& wants) const {
         const std::int64_t q = queries ? queries->rows : n;
@@ -226,7 +227,7 @@ Index::Index(const MatrixView& given, const Options& options, bool copy)
         s.extent = api::extent_of(points, s.metric, threads, progress);
         if (!api::is_named(options.metric))
             s.rooted_extent = api::extent_of(points, s.rooted, threads, progress);
-        // Prepared for searches of few neighbours: those of many take the plain scan, which any
+        // Prepared for searches of few neighbours: searches of many use the full scan, which any
         // preparation serves.
         const Shape shape{points.rows, 1, points.cols, 1, points.type, false};
         Options typical = options;

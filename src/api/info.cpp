@@ -1,4 +1,4 @@
-// build_info(): what this build and this machine have.
+// build_info(): properties of this build and this machine.
 #include <fmt/format.h>
 
 #include <string_view>
@@ -18,7 +18,7 @@ namespace kith {
 
 namespace {
 
-// Whether `name` is a variant of the family that `head` begins: "heap-queue+buffer" of
+// True if `name` is a variant of the family that `head` begins, such as "heap-queue+buffer" of
 // "heap-queue".
 bool is_variant(std::string_view name, std::string_view head) {
     return name.size() > head.size() && name.starts_with(head) &&
@@ -32,8 +32,8 @@ bool in_build(const gpu::Selector& s) {
     return papers::has(s);
 }
 
-// A line for each selector of this build: its range of k and what it does. Variants stand under the
-// head of their family, by what follows its name and its words.
+// A line for each selector of this build: its range of k and its description. Variants are listed
+// under the head of their family, by the rest of their name and description.
 template <class Selectors>
 std::string lines_of(const Selectors& selectors) {
     std::string text;

@@ -18,10 +18,10 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity(),
                  nan = std::numeric_limits<double>::quiet_NaN();
 
-// Distances of others: what they may be off by, of the largest.
+// Tolerance for distances from other programs, as a share of the largest.
 constexpr double others_share = 0x1p-10;
 
-// Consecutive numbers of a type, -inf to +inf, as consecutive integers; both zeros are 0.
+// Maps consecutive numbers of a type, -inf to +inf, to consecutive integers; both zeros to 0.
 template <class T, class Bits>
 std::int64_t place_of(T value) {
     constexpr auto sign = Bits{1} << (sizeof(Bits) * 8 - 1);
@@ -30,7 +30,7 @@ std::int64_t place_of(T value) {
     return bits & sign ? -magnitude : magnitude;
 }
 
-// How many numbers of the type lie between two of them, one counted.
+// The distance of two numbers of the type in units in the last place.
 template <class T, class Bits>
 std::int64_t ulp_between(T a, T b) {
     const std::int64_t x = place_of<T, Bits>(a), y = place_of<T, Bits>(b);
@@ -90,8 +90,8 @@ RowJudgement RowJudge::judge(std::int64_t i, const std::int64_t* found) {
     }
     result.exact = false;
 
-    // What no order could make right.
-    std::vector<std::int64_t> points, places;  // those found, each once, and where
+    // Faults that do not depend on the order.
+    std::vector<std::int64_t> points, places;  // valid ids, each once, and their positions
     std::unordered_set<std::int64_t> seen;
     const auto fault = [&](std::int64_t place, std::string why) {
         if (!result.why.empty()) return;

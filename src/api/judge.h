@@ -1,4 +1,4 @@
-// Rows of neighbours against the true ones: exact, tied, or wrong and why.
+// Compares rows of neighbours with the true ones: exact, tied, or wrong and why.
 #pragma once
 
 #include <cstdint>
@@ -13,45 +13,44 @@
 
 namespace kith::api {
 
-// What the rows are held against. Points and queries as the metric takes them (api/magnitudes.h)
-// lie in host memory, unless all ids are right and no row begins with its own.
+// The reference. Points and queries are in the metric's form (api/magnitudes.h) and in host memory,
+// unless all ids are right and no row begins with its own point.
 struct Truth {
     const MetricSpec& metric;
-    MatrixView points, queries;      // queries: one of each row that is judged
-    std::vector<std::int64_t> rows;  // their numbers in what was found
+    MatrixView points, queries;      // queries: one per verified row
+    std::vector<std::int64_t> rows;  // their row numbers in the given result
     std::int64_t k = 0;
-    bool graph = false;         // row i is of point i,
-    bool include_self = false;  // which it begins with
-    // rows x k: the neighbours, -1 where there is none, and their canonical distances.
+    bool graph = false;         // row i is the neighbourhood of point i
+    bool include_self = false;  // each row begins with its own point
+    // rows x k: the neighbours, -1 for a missing one, and their canonical distances.
     std::vector<std::int64_t> ids;
     std::vector<double> distances;
 
-    double none() const;  // the distance of a neighbour that there is not
+    double none() const;  // the distance of a missing neighbour
 };
 
 struct RowJudgement {
     bool exact = true;  // the same ids in order
-    std::string why;    // what is wrong with them
+    std::string why;    // describes the first fault
     std::int64_t place = 0;
     std::int64_t neighbours = 0, hits = 0;  // as in Verification
-    std::vector<double>
-        distances;  // canonical, of the ids that were found; NaN where there is no such point
+    std::vector<double> distances;          // canonical, of the given ids; NaN for an invalid id
 };
 
-// Of one thread.
+// For one thread.
 class RowJudge {
 public:
     explicit RowJudge(const Truth& truth);
-    // Row i of those that are judged, of which these ids were found.
+    // Verifies the i-th row, with the ids that were given for it.
     RowJudgement judge(std::int64_t i, const std::int64_t* found);
 
-    // The canonical distance of a point to itself; NaN where it has a NaN coordinate.
+    // The canonical distance of a point to itself; NaN if it has a NaN coordinate.
     double self_distance(std::int64_t point);
 
 private:
     using Keys = std::unordered_map<std::int64_t, double>;
 
-    // Distance keys of row i's query to points; NaN where either has a NaN coordinate.
+    // Distance keys of row i's query to points; NaN if either has a NaN coordinate.
     Keys keys_of(std::int64_t i, const std::vector<std::int64_t>& points);
     double key(std::int64_t point);
 
@@ -61,16 +60,16 @@ private:
     cpu::ReportedDistance reported_;
 };
 
-// Distances that were found, beside the canonical ones.
+// Compares given distances with the canonical ones.
 class DistanceJudge {
 public:
     // `scale`: the largest canonical distance, for DistancesCompared::nearly.
     DistanceJudge(DistancesCompared how, double scale) : how_(how), scale_(scale) {}
-    // Whether they agree. NaN as the canonical one is that of no point, and passes.
+    // True if they agree. A canonical NaN means an invalid id and passes.
     bool agree(double found, double canonical);
-    // What is wrong with the first of a row.
+    // Describes the first wrong distance of a row.
     std::string why(double found, double canonical, std::int64_t place) const;
-    // Adds what was counted.
+    // Adds the counters.
     void add_to(Verification& all) const;
 
 private:

@@ -20,11 +20,12 @@ namespace {
 
 using metric::Root;
 
-// Values that one task looks at, at least.
+// The least number of values per task.
 constexpr std::int64_t values_per_task = 1 << 16;
-// Largest magnitudes of rows whose sums, and the products of two such sums, binary64 holds.
+// Range of the largest magnitude of a row within which its sums, and products of two such sums, are
+// within binary64's range.
 constexpr double least_row = 0x1p-200, largest_row = 0x1p200;
-// A double is a whole multiple of so much of its magnitude at least.
+// A double is an integer multiple of at least this share of its magnitude.
 constexpr double double_unit = 0x1p-53;
 
 const cpu::MetricKernels* kernels_of(const MetricSpec& metric) {
@@ -49,7 +50,7 @@ Extent extent_of_type(ElementType type) {
     }
 }
 
-// Ranges of rows, or of columns where these lie side by side: work(first, last) of the lines of a
+// Calls work(first, last) for ranges of a view's lines: its rows, or the columns of a column-major
 // view.
 template <class Work>
 void for_lines(const MatrixView& v, int threads, ProgressMeter& progress, const Work& work) {
@@ -79,12 +80,11 @@ Magnitudes measure(const MatrixView& v, int threads, ProgressMeter& progress) {
     return all;
 }
 
-// A row of that magnitude in each coordinate, as the metric maps it: the smallest and the largest
-// that becomes of it.
+// The smallest and largest coordinate of a mapped row in which every coordinate has this magnitude.
 Magnitudes mapped(const MetricSpec& metric, double magnitude) {
     const cpu::MetricKernels& kernels = *kernels_of(metric);
     metric::Params params = metric.params;
-    if (!kernels.traits.per_coordinate) params.d = 1;  // they are all the same
+    if (!kernels.traits.per_coordinate) params.d = 1;  // all coordinates are alike
     std::vector<double> row(static_cast<std::size_t>(params.d), magnitude);
     double aux[metric::max_aux] = {};
     kernels.prepare(row.data(), params.d, 1, aux, params);
@@ -92,7 +92,7 @@ Magnitudes mapped(const MetricSpec& metric, double magnitude) {
     return {*least, *most};
 }
 
-// The largest coordinate of a row; infinite or NaN where one is.
+// The largest magnitude in a row; infinite or NaN if a coordinate is.
 double largest_of(const MatrixView& v, std::int64_t row) {
     double largest = 0;
     for (std::int64_t col = 0; col < v.cols; ++col) {
@@ -132,20 +132,20 @@ KeyRange key_range(const MetricSpec& metric, const Extent& extent) {
     const Magnitudes& plain = extent.magnitudes;
     const double least = kernels->identity_map ? plain.least : mapped(metric, plain.least).least,
                  most = kernels->identity_map ? plain.most : mapped(metric, plain.most).most;
-    // What two coordinates that are not equal differ by.
+    // The least difference of two unequal coordinates.
     const double unit = kernels->identity_map ? extent.unit : 0;
     double smallest = power * std::log2(std::max(unit, least * double_unit)),
            largest = power * (std::log2(most) + 1) + std::log2(d);
-    // Keys below these bounds of the exponents have terms that are at least as far below.
+    // Limits of the keys' binary exponents, with a margin. The terms of a key never exceed it.
     double lowest = std::log2(exact::least_key) + 10;
     const double highest = std::log2(exact::end_of_keys) - 10;
     if (kernels->traits.factored) {
-        double diagonal = 0;  // has the largest magnitude of a matrix that is positive definite
+        double diagonal = 0;  // holds the largest magnitude of a positive definite matrix
         for (std::int64_t i = 0; i < metric.params.d; ++i)
             diagonal = std::max(diagonal, metric.params.constants[i * metric.params.d + i]);
         smallest += std::log2(diagonal);
         largest += std::log2(diagonal) + std::log2(d);
-        // Terms may cancel, as far as their roundings.
+        // Terms may cancel, down to their roundings.
         lowest += 150;
     }
     return {!(smallest >= lowest), !(largest <= highest)};

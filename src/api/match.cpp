@@ -1,4 +1,4 @@
-// Matches of two sets of features, from a search in one direction or in both.
+// Matches two sets of features by a search in one or both directions.
 #include "kith/match.h"
 
 #include "api/guard.h"

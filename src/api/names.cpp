@@ -1,4 +1,4 @@
-// Names of element types and metrics, and metrics by name.
+// Names of element types and metrics, and lookup of metrics by name.
 #include <fmt/format.h>
 
 #include <sstream>

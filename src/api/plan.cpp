@@ -1,4 +1,4 @@
-// The public plan() and its twins for measured machines and selections.
+// The public plan() and its variants for measured machines and selections.
 #include <optional>
 
 #include "api/calibration.h"
@@ -21,7 +21,7 @@ void positive(std::int64_t value, const char* what) {
     if (value < 1) refuse("{}: {}; expected at least 1", what, value);
 }
 
-// Without points: parameters of the metric that need them are not looked at.
+// Without points: metric parameters that depend on them are not checked.
 planner::Request requested(const Shape& shape, const Options& options) {
     positive(shape.n, "n");
     positive(shape.q, "q");

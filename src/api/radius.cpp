@@ -1,4 +1,4 @@
-// radius and radius_graph: validate, prepare, run on one device; several are in radius_group.cpp.
+// radius and radius_graph on one device: validate, prepare, run. radius_group.cpp serves several.
 #include "api/radius.h"
 
 #include <fmt/format.h>
@@ -30,7 +30,7 @@ namespace api {
 
 namespace {
 
-// Growth of a result that is worth asking for.
+// Least growth of a result, in bytes, that is checked against free memory.
 constexpr std::int64_t least_asked = 16 << 20;
 
 bool has_negative(const MetricSpec& metric) {
@@ -45,7 +45,7 @@ void check_radius(double r, const MetricSpec& metric) {
         refuse("r: {}; expected at least 0, as distances of {} are", r, name(metric.id));
 }
 
-// Which distance keys are within each radius (cpu::Ball).
+// Bounds of the distance keys within each radius (cpu::Ball).
 struct KeyBounds {
     std::vector<double> inner, outer;
 };
@@ -53,7 +53,7 @@ KeyBounds key_bounds(const MetricSpec& metric, const double* radii, std::int64_t
     const auto size = static_cast<std::size_t>(q);
     KeyBounds out{std::vector<double>(size), std::vector<double>(size)};
     for (std::size_t i = 0; i < size; ++i) {
-        // Mostly there is one radius for all.
+        // Mostly all queries share one radius.
         if (i > 0 && radii[i] == radii[i - 1]) {
             out.inner[i] = out.inner[i - 1];
             out.outer[i] = out.outer[i - 1];
@@ -66,8 +66,8 @@ KeyBounds key_bounds(const MetricSpec& metric, const double* radii, std::int64_t
     return out;
 }
 
-// Makes room for `added` elements more: for `all_of_them` where they are known, else blocks grow by
-// half at least.
+// Makes room for `added` more elements: for `all_of_them` if that is known, else by at least half
+// of the current size.
 template <class T>
 void grow(std::vector<T>& all, std::int64_t added, std::int64_t all_of_them) {
     const auto wanted = all.size() + static_cast<std::size_t>(added);
@@ -75,7 +75,7 @@ void grow(std::vector<T>& all, std::int64_t added, std::int64_t all_of_them) {
     const std::size_t room = all_of_them >= static_cast<std::int64_t>(wanted)
                                  ? static_cast<std::size_t>(all_of_them)
                                  : std::max(wanted, all.size() + all.size() / 2);
-    // What is there stays until it has been moved.
+    // Both copies exist while elements are moved.
     const auto bytes = static_cast<std::int64_t>(room * sizeof(T));
     if (bytes >= least_asked)
         require_memory(bytes, "r: what is within it, unless radius_blocks() hands it on,");
@@ -215,7 +215,7 @@ RadiusCounts collect_counts(std::int64_t q, const std::function<Report(std::int6
 
 namespace {
 
-// Validated rows, as the metric takes them.
+// Validated rows in the metric's form.
 Report run_once(const MatrixView& points, const MetricSpec& metric, const RadiusCall& call) {
     const MatrixView* const queries = call.queries;
     const Options& options = call.options;

@@ -1,4 +1,4 @@
-// A validated radius search on the devices of an index: what kith::radius and Index share.
+// A validated range search on the devices of an index; shared by kith::radius and Index.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,26 @@
 
 namespace kith::api {
 
-// Of searches by radius whose caller left the metric alone: r is a distance, not its square.
+// Default metric of range searches: r is a distance, not its square.
 constexpr MetricId usual_radius_metric = MetricId::euclidean;
 
-// An answer that is kept in memory, all rows together.
+// A result held in memory as a whole.
 struct WholeAnswer {
     std::int64_t queries = 0;
     bool f64 = false;
-    std::string radius;       // in words
-    std::int64_t pairs = -1;  // where they have been counted: room for them is made at once
+    std::string radius;       // as text
+    std::int64_t pairs = -1;  // the total if it is known; -1: unknown. Memory is reserved at once
 };
 
-// What is asked for.
+// Requested outputs.
 struct RadiusWants {
-    std::int64_t* counts = nullptr;  // of each query, unless null: then only these are
+    std::int64_t* counts = nullptr;  // per query; if not null, only counts are computed
     const TakeRadiusRows* take = nullptr;
-    WholeAnswer* whole = nullptr;  // what `take` keeps; null: it keeps no rows
-    // Query i leaves out point own + i, which another set of points may have. Of the points among
-    // themselves each leaves itself out, unless Options::include_self.
+    WholeAnswer* whole = nullptr;  // describes what `take` stores; null: it stores no rows
+    // Query i excludes point own + i, possibly of another set of points. Points among themselves
+    // exclude themselves, unless Options::include_self.
     std::optional<std::int64_t> own{};
-    bool keys = false;  // distances are the distance keys, of f64
+    bool keys = false;  // distances are the distance keys, in f64
 };
 
 struct RadiusCall {
@@ -47,7 +47,7 @@ struct RadiusCall {
     }
 };
 
-// Throws invalid_argument for options that serve other searches.
+// Throws invalid_argument for options that do not apply.
 void check_options(const Options& options);
 // The radius of each of q queries. Throws invalid_argument.
 std::vector<double> radii_of(const Radius& r, std::int64_t q, const MetricSpec& metric);
@@ -55,40 +55,40 @@ std::vector<double> radii_of(const Radius& r, std::int64_t q, const MetricSpec& 
 // Some queries on one device.
 struct RadiusRun {
     const MatrixView& queries;
-    const double* radii;  // of each, on the host
+    const double* radii;  // per query, in host memory
     bool open = false;
-    bool graph =
-        false;  // query i leaves out point first_own + i, which another set of points may have
+    bool graph = false;  // query i excludes point first_own + i, possibly of another set of points
     std::int64_t first_own = 0;
-    bool f64 = false, keys = false;  // distances are f64; they are the distance keys
-    std::int64_t list_bytes = 0;     // about so much is kept of rows that have not been taken
+    bool f64 = false, keys = false;  // distances are f64; distances are distance keys
+    std::int64_t list_bytes = 0;     // approximate limit on rows not yet taken
     const Options& options;
     ProgressMeter& progress;
     std::int64_t* counts = nullptr;
     const TakeRadiusRows* take = nullptr;
 };
-// Adds to the report, and has named path and device in it when rows are taken.
+// Adds to the report; path and device are named in it before rows are taken.
 void run_radius(const DeviceIndex& index, const RadiusRun& run, Report& report);
 
-// Bytes of rows that have not been taken, unless Options::memory says.
+// Default limit on bytes of rows not yet taken, unless Options::memory is set.
 constexpr std::int64_t radius_list_bytes = 256 << 20;
 
-// Of validated queries.
+// For validated queries.
 Report run_radius(const DeviceIndex& index, const RadiusCall& call);
-// The same answer. Rows are merged, and handed on, by the calling thread while no device works.
+// Gives the same answer on several devices. The calling thread merges rows and hands them on while
+// no device works.
 Report run_radius(const DeviceGroup& group, const MetricSpec& metric, const RadiusCall& call);
 
-// A whole call: validates all but the views, prepares the points, runs. Without queries, of the
+// A whole call: validates everything but the views, prepares the points, runs. Null queries: the
 // points among themselves.
 Report radius_once(const MatrixView& points, const MatrixView* queries, const Radius& r,
                    const Options& options, const RadiusWants& wants);
 
-// An answer from a function that hands on its rows; counts from one that writes them. `whole`: what
-// require_room() has found.
+// A result from a function that hands on its rows, or counts from one that writes them. `whole`:
+// the result of require_room().
 RadiusNeighbors collect_radius(std::int64_t q, bool f64,
                                const std::function<Report(const TakeRadiusRows&)>& fill,
                                const WholeAnswer* whole = nullptr);
-// The same of a call, which gets what it wants.
+// Likewise for a call; `fill` receives the outputs that it should produce.
 RadiusNeighbors collect_whole(std::int64_t q, bool f64, const Radius& r,
                               const std::function<Report(const RadiusWants&)>& fill);
 RadiusCounts collect_counts(std::int64_t q, const std::function<Report(std::int64_t*)>& fill);

@@ -1,7 +1,6 @@
-// All points within a radius, on several devices: queries in blocks to whichever is free, or all
-// queries to each shard. Counts are added. Rows are found in waves, as large as what was found
-// before lets expect and cut where they hold more, merged by (distance key, id), and handed on in
-// order.
+// Range search on several devices. Blocks of queries go to any free device, or all queries to each
+// shard. Counts are added. Rows are found in batches, with sizes predicted from earlier results and
+// cut if they hold more. They are merged by (distance key, id) and handed on in order.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -20,23 +19,23 @@ namespace kith::api {
 
 namespace {
 
-// Queries of a first wave for each device, unless the rows of more are sure to fit.
+// Queries of the first batch per device, unless more rows are sure to fit.
 constexpr std::int64_t first_wave = 256;
-// Rows of a wave may be longer than those before; a wave is at most so many times as large as the
-// last.
+// `reserve`: rows of a batch may be longer than earlier ones. `growth`: limit on a batch's size
+// relative to the last.
 constexpr double reserve = 2, growth = 4;
 
 // Rows from one device: those of the first queries of its block.
 struct Found {
     std::vector<std::int64_t> offsets{0}, ids;
     std::vector<float> distances;
-    std::vector<double> distances64;  // keys, where they are to be merged
+    std::vector<double> distances64;  // keys, if they are to be merged
 
     std::int64_t rows() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
     std::int64_t entries() const { return offsets.back(); }
 };
 
-// Thrown to a device whose further rows are not wanted.
+// Thrown to a device when no more of its rows are needed.
 struct Enough {};
 
 class GroupRadius {
@@ -49,7 +48,7 @@ public:
           keys_(call.wants.keys || parts_ > 1),
           f64_(call.options.f64 || keys_) {
         if (call.queries) settle(*call.queries);
-        // Where each device has all points, blocks of these are its own.
+        // If each device has all points, it takes blocks of its own copy.
         if (call.queries) queries_ = *call.queries;
         else if (parts_ > 1) queries_ = group.all_points(storage_);
         n_ = group.points();
@@ -60,7 +59,7 @@ public:
         const std::int64_t bytes =
             call.options.memory > 0 ? call.options.memory : radius_list_bytes;
         list_bytes_ = std::max<std::int64_t>(1, bytes / 2 / group.devices());
-        // Of a neighbour: in its list, which grows by doubling, and as it is handed on.
+        // Bytes per neighbour: in its list, which grows by doubling, and in the merged rows.
         most_ = std::max<std::int64_t>(1, bytes / 2 / (3 * (f64_ ? 16 : 12)));
         at_first_ = first_wave * group.devices();
     }
@@ -125,7 +124,7 @@ private:
                 parts_ > 1 ? hand_on_merged(first) : hand_on_blocks(first, block);
             first += count;
             handed_on += static_cast<double>(entries);
-            // Rows beyond the cut are found anew.
+            // Rows beyond the cut are searched again.
             call_.progress.add(before + static_cast<double>(n_) * static_cast<double>(first) -
                                call_.progress.done());
             if (count == 0) {
@@ -139,14 +138,15 @@ private:
         }
     }
 
-    // A wave: its blocks' rows, or those of each shard, as many as fit; of a single query all.
+    // Finds a batch: the rows of its blocks, or of each shard, up to the limit; a single query
+    // whole.
     void find(std::int64_t first, std::int64_t wanted, std::int64_t block) {
         found_.assign(
             parts_ > 1 ? parts_ : static_cast<std::size_t>(exact::ceil_div(wanted, block)), {});
         std::atomic<std::int64_t> held = 0;
         shared_.run(first, wanted, block, [&](const GroupTask& task) {
             Found& mine = found_[parts_ > 1 ? task.part : static_cast<std::size_t>(task.block)];
-            held -= mine.entries();  // of a device that has failed
+            held -= mine.entries();  // from a device that failed
             mine = {};
             if (wanted > 1 && held > most_) return;
             const TakeRadiusRows take = [&](const RadiusRows& rows) {
@@ -169,10 +169,10 @@ private:
         });
     }
 
-    // Rows and neighbours that have been handed on.
+    // Numbers of rows and of neighbours handed on.
     using HandedOn = std::pair<std::int64_t, std::int64_t>;
 
-    // The blocks up to the first that was cut.
+    // Hands on the blocks up to the first that was cut.
     HandedOn hand_on_blocks(std::int64_t first, std::int64_t block) {
         HandedOn done{0, 0};
         for (Found& of_block : found_) {
@@ -193,7 +193,7 @@ private:
         return done;
     }
 
-    // The rows that all shards have found.
+    // Merges and hands on the rows that all shards have found.
     HandedOn hand_on_merged(std::int64_t first) {
         std::int64_t rows = found_.front().rows();
         for (const Found& part : found_) rows = std::min(rows, part.rows());
@@ -217,15 +217,15 @@ private:
     const RadiusCall& call_;
     GroupCall shared_;
     std::size_t parts_;
-    bool keys_, f64_;  // what the devices hand over
+    bool keys_, f64_;  // output of the devices
     std::vector<std::byte> storage_;
     MatrixView queries_;
     std::int64_t n_ = 0, q_ = 0;
     std::vector<double> radii_;
-    std::int64_t list_bytes_ = 0;  // of one device
-    std::int64_t most_ = 0;        // neighbours that a wave may hold
-    std::int64_t at_first_ = 0;    // queries
-    std::vector<Found> found_;     // of each block of a wave, or each shard
+    std::int64_t list_bytes_ = 0;  // per device
+    std::int64_t most_ = 0;        // limit on neighbours of a batch
+    std::int64_t at_first_ = 0;    // queries of the first batch
+    std::vector<Found> found_;     // per block of a batch, or per shard
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Rows within a radius, found in several sets of points, to those of one search of all.
+// Merges range-search rows from several sets of points into those of one search of all.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace kith::api {
 
-// The first `rows` rows of each part, whose distances are distance keys and whose ids count among
-// all points, merged by (key, id). `reported` makes the distances.
+// Merges the first `rows` rows of each part by (key, id). Their distances are distance keys, and
+// their ids count among all points. `reported` converts keys to distances.
 RadiusNeighbors merged(const std::vector<RadiusRows>& parts, std::int64_t rows,
                        const cpu::ReportedDistance& reported, bool f64, int threads);
 

@@ -16,11 +16,10 @@ namespace kith::api {
 
 namespace {
 
-// Queries that are counted first: a share that is not noticed, in some ranges, as near rows may be
-// alike.
+// Queries counted first: a negligible share, in several ranges, because adjacent rows may be alike.
 constexpr std::int64_t sampled_share = 128, most_sampled = 512, ranges = 8;
-// Of free memory: rows that cannot take more are not counted, nor those whose sample lets expect
-// less.
+// Shares of free memory. Rows that cannot take more than may_take are not counted; nor are all
+// rows, if the sample predicts less than expected_to_take.
 constexpr double may_take = 0.5, expected_to_take = 0.25;
 
 double sum(const std::vector<std::int64_t>& counts) {
@@ -36,7 +35,7 @@ public:
           run_(run),
           radii_(radii_of(call.r, queries.rows, metric)) {}
 
-    // Of all queries, as some ranges of them let expect.
+    // Number of pairs expected for all queries, from several ranges of them.
     double expected() const {
         const std::int64_t q = queries_.rows,
                            rows = std::clamp<std::int64_t>(q / sampled_share, 1, most_sampled),

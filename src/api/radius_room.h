@@ -1,4 +1,4 @@
-// Whether all rows of an answer within radii fit into memory, known before they are listed.
+// Checks that a range search's whole result fits in memory before it is listed.
 #pragma once
 
 #include <functional>
@@ -7,10 +7,10 @@
 
 namespace kith::api {
 
-// Counts the pairs where the rows may take more than there is: of some queries first, and where
-// these let expect much, of all. Throws out_of_memory, naming radius, pairs, what they take and
-// what is free. `run`: as run_radius(); `queries`: those of the call or, of the points among
-// themselves, these, asked for where they are needed. n points.
+// Counts the pairs if the rows may exceed memory: for a sample of queries, and for all if the
+// sample predicts many. Throws out_of_memory, naming the radius, the pairs, their size and the free
+// memory. `run`: see run_radius(). `queries`: returns the call's queries, or the points among
+// themselves; it is called only if needed. n points.
 void require_room(const RadiusCall& call, const MetricSpec& metric, std::int64_t n,
                   const std::function<MatrixView()>& queries,
                   const std::function<Report(const RadiusCall&)>& run);

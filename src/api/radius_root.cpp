@@ -12,15 +12,15 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// The radius of sqeuclidean that the same distance keys are within. Roots never fall: the ball's
-// last key decides.
+// The squared radius that admits the same distance keys. Roots are monotone: the range's last key
+// decides.
 double squared(const MetricSpec& euclidean, double r, bool open) {
     const cpu::Ball ball(euclidean, r, open);
     if (!open) return ball.outer();
     return ball.empty() ? 0.0 : std::nextafter(ball.outer(), infinity);
 }
 
-// Hands on rows with the roots of their distances.
+// Hands on rows with the square roots of their distances.
 TakeRadiusRows with_roots(const TakeRadiusRows& take, bool f64) {
     return [&take, f64, roots = std::vector<double>(),
             rounded = std::vector<float>()](const RadiusRows& rows) mutable {

@@ -1,5 +1,4 @@
-// Searches by radius of euclidean among points that were prepared for sqeuclidean: the distance
-// keys are the same.
+// Range searches of euclidean on points prepared for sqeuclidean: both have the same distance keys.
 #pragma once
 
 #include <functional>
@@ -8,8 +7,8 @@
 
 namespace kith::api {
 
-// `call` is of euclidean; `run` runs one of sqeuclidean among n points of d dimensions, with the
-// same answer but for the distances, whose roots are handed on; keys are those of both.
+// `call` is of euclidean; `run` runs one of sqeuclidean among n points of dimension d. Rows get the
+// roots of its distances; keys are passed on unchanged.
 Report run_rooted(const RadiusCall& call, std::int64_t n, std::int64_t d,
                   const std::function<Report(const RadiusCall&)>& run);
 

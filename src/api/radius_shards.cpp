@@ -1,4 +1,4 @@
-// Points within a radius in shards of the points, and the merge of what is found.
+// Range search in shards of the points, and the merge of the results.
 #include "api/guard.h"
 #include "api/radius.h"
 #include "api/radius_merge.h"

@@ -1,4 +1,4 @@
-// Options, metric and machine as the planner's plain structs.
+// Converts options, metric and machine to the planner's plain structs.
 #include "api/request.h"
 
 #include <string>
@@ -31,7 +31,7 @@ planner::MetricFacts facts(const MetricSpec& m) {
     f.user_device = m.id != MetricId::functor || m.functor->device;
     f.traits = traits_of(m.id);
     f.has_aux = !f.user && cpu::metric_kernels(m.id, cpu::Isa::baseline).aux > 0;
-    // A form that parameters such as a large exponent leave without a bound is none.
+    // Some parameters, such as a large exponent, leave the direct form without a bound.
     if (!exact::direct_form(f.traits, m.params, ElementType::f32))
         f.traits.direct = metric::Direct::none;
     if (m.id == MetricId::formula)
@@ -58,7 +58,7 @@ planner::Machine machine(const std::string& device, std::int64_t assumed) {
             try {
                 info = gpu::device_info(i);
             } catch (const Error&) {
-                // One that has failed has no room, and is no hindrance to the others.
+                // A failed device offers no memory and does not hinder the others.
                 if (count == 1 || device == "cuda:" + std::to_string(i)) throw;
                 info.free_bytes = 0;
             }
@@ -104,8 +104,7 @@ Plan plan_search(const Shape& shape, const MetricSpec& metric, const Options& op
     return plan;
 }
 
-// What a small selection of values that lie on a device takes is there without a question, which
-// would take longer.
+// Free device memory assumed for a small selection: asking for it would take longer.
 constexpr std::int64_t assumed_free = std::int64_t{256} << 20;
 
 Plan plan_selection(const MatrixView& m, std::int64_t k, const Options& options, bool explained) {
@@ -124,7 +123,7 @@ bool is_symmetric(const Metric& metric) {
     switch (metric.id) {
         case MetricId::formula:
             return formula::symmetric(formula::parse(metric.formula));
-        // A sine of the opposite angle need not be the opposite sine.
+        // The sine of the opposite angle need not be exactly the opposite sine.
         case MetricId::haversine:
         case MetricId::kl_divergence:
         case MetricId::functor:

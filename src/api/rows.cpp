@@ -1,4 +1,4 @@
-// Copies of rows; see rows.h.
+// Copies rows; see rows.h.
 #include "api/rows.h"
 
 #include <algorithm>
@@ -15,7 +15,8 @@ namespace {
 
 constexpr double no_key = std::numeric_limits<double>::infinity();
 
-// Where `own` is among the first k of a row of k + 1, else k: what a row of a graph leaves out.
+// The index of `own` among the first k of a row of k + 1, else k: the neighbour that a graph's row
+// leaves out.
 std::int64_t left_out(const std::int64_t* row, std::int64_t k, std::int64_t own) {
     return std::find(row, row + k, own) - row;
 }

@@ -1,4 +1,4 @@
-// Running a plan on its backend; see run.h.
+// Runs a plan on its backend; see run.h.
 #include "api/run.h"
 
 #include <fmt/format.h>
@@ -46,16 +46,15 @@ void run_on_cpu(const Prepared& points, const Call& call, Report& report) {
     if (!distances.empty()) gpu::copy(out.distances, distances.data(), bytes);
 }
 
-// `count` rows of `from`, each `kept` long, to rows of `to` that are `k` long, and `padding` to
-// their rest.
+// Copies `count` rows of length `kept` to rows of length k, and fills the rest with `padding`.
 template <class T>
 void widen(const T* from, std::int64_t count, std::int64_t kept, std::int64_t k, T padding, T* to) {
     for (std::int64_t i = 0; i < count; ++i)
         std::fill(std::copy_n(from + i * kept, kept, to + i * k), to + (i + 1) * k, padding);
 }
 
-// A search for more neighbours than there are points, on a GPU: for as many as there are; the
-// missing ones are added on the host.
+// A GPU search for more neighbours than there are points: it searches for all points, and the host
+// adds the missing neighbours.
 void run_for_all(const Prepared& points, const Call& call, Report& report) {
     const std::int64_t kept = points.n, rows = call.queries.rows, k = call.k;
     const bool f64 = call.options.f64;

@@ -1,4 +1,5 @@
-// One validated search on one device, into the caller's result: what search, graph and Index share.
+// Runs one validated search on one device, into the caller's result; shared by search, graph and
+// Index.
 #pragma once
 
 #include <memory>
@@ -15,46 +16,46 @@ namespace kith::api {
 // Points prepared on the device of `plan`.
 struct Prepared {
     MetricSpec metric;
-    Plan plan;  // as prepared: device, path, chunks
+    Plan plan;  // of the preparation: device, path, chunks
     std::int64_t n = 0, d = 0;
     ElementType type = ElementType::f32;
     std::shared_ptr<const cpu::Points> cpu;
     std::shared_ptr<const gpu::Points> gpu;
-    std::vector<std::byte> host_copy;  // CPU search of points that lie on a device
+    std::vector<std::byte> host_copy;  // for a CPU search of points in device memory
     double seconds = 0;
 };
 
-// `copy`: the points are copied, and outlive the caller's memory.
+// Prepares points. `copy`: the points are copied, and outlive the caller's memory.
 Prepared prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool copy,
                  const Options& options, ProgressMeter& progress);
 
-// A validated and planned call of one device.
+// A validated and planned call on one device.
 struct Call {
-    const MatrixView& queries;  // with graph, the points
+    const MatrixView& queries;  // for a graph, the points
     std::int64_t k;
     bool graph;
     const Plan& plan;
     const Options& options;
     ProgressMeter& progress;
     const NeighborsView& out;
-    bool keys = false;  // distances are the distance keys, of f64
-    bool only = false;  // the points serve no other
+    bool keys = false;  // distances are the distance keys, in f64
+    bool only = false;  // the points serve no other call
 };
 
 // Searches prepared points.
 Report run(const Prepared& points, const Call& call);
 
-// Where a plan has run on the CPU, and by how many threads.
+// Records in the report that a plan ran on the CPU, and with how many threads.
 void name_cpu(const Plan& plan, Report& report);
 
-// Throws out_of_memory, saying what is needed and what is free, where a result would not fit on the
+// Throws out_of_memory, naming the needed and the free memory, if a result would not fit on the
 // host.
 void check_result_memory(std::int64_t k, std::int64_t rows, std::int64_t cell_bytes);
 
-// Calls attempt(share), where `share` is that of a GPU's free memory to plan with: all of it, and,
-// where that was free no longer when it was asked for, as other searches or other libraries have
-// taken it meanwhile, a half and a quarter of what is free then. attempt() sets `allocating` once
-// it has a plan that may be repeated with less.
+// Calls attempt(share, allocating) with shares of a GPU's free memory to plan with: first all of
+// it, then a half and a quarter. It retries if allocation failed although the memory was planned as
+// free, because other searches or libraries may have taken it. attempt() sets `allocating` once it
+// has a plan that may be repeated with less.
 template <class Attempt>
 auto with_less_memory(ProgressMeter& progress, Attempt attempt) {
     constexpr double least = 0.25;
@@ -63,7 +64,7 @@ auto with_less_memory(ProgressMeter& progress, Attempt attempt) {
         try {
             return attempt(share, allocating);
         } catch (const Error& error) {
-            // What the caller's callback throws is not about this search's memory, and ends it.
+            // An exception of the caller's callback is unrelated to memory and ends the search.
             const bool again = error.code() == ErrorCode::out_of_memory && !progress.cancelled();
             if (!again || !allocating || share <= least) throw;
         }

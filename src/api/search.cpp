@@ -16,7 +16,7 @@ namespace kith {
 
 namespace {
 
-// Validated rows, as the metric takes them.
+// Validated rows in the metric's form.
 Report run_once(const MatrixView& points, const MatrixView& queries, std::int64_t k, bool graph,
                 const MetricSpec& metric, const Options& options, ProgressMeter& progress,
                 const NeighborsView& out) {
@@ -28,7 +28,7 @@ Report run_once(const MatrixView& points, const MatrixView& queries, std::int64_
                    options.selector, options.path);
         return papers::graph(points, metric, k, options, progress, out);
     }
-    // A filter rounds both sides: the wider type decides what it can hold.
+    // A filter rounds both sides: the wider type decides which filters apply.
     const ElementType type = queries.type == ElementType::f64 ? ElementType::f64 : points.type;
     const Shape shape{points.rows, queries.rows, points.cols, api::searched_k(k, graph, options),
                       type,        graph};

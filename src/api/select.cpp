@@ -20,7 +20,7 @@ namespace kith {
 namespace {
 
 void check(const MatrixView& m, std::int64_t k, const Options& options) {
-    // A matrix without columns has nothing but rows to check.
+    // For a matrix without columns only its number of rows is checked.
     MatrixView checked = m;
     if (m.cols == 0) {
         checked.rows = 0;
@@ -32,7 +32,7 @@ void check(const MatrixView& m, std::int64_t k, const Options& options) {
     api::check_lengths(options.lengths, m);
 }
 
-// Lengths of i32 as i64 in host memory; those of a device cut to the columns, as they are there.
+// Converts lengths of i32 to i64 in host memory. Lengths from a device are clamped to the columns.
 MatrixView widened(const MatrixView& lengths, const MatrixView& m,
                    std::vector<std::int64_t>& wide) {
     std::vector<std::byte> storage;
@@ -44,7 +44,7 @@ MatrixView widened(const MatrixView& lengths, const MatrixView& m,
     return view(wide.data(), m.rows, 1);
 }
 
-// Everything that only-enqueued work touches stays on the device.
+// Work that is only enqueued must have all of its data on the device.
 void check_enqueued(const MatrixView& m, const Options& options, const Plan& plan,
                     const NeighborsView& out) {
     const char* const elsewhere =
@@ -57,7 +57,7 @@ void check_enqueued(const MatrixView& m, const Options& options, const Plan& pla
     if (elsewhere) refuse("enqueue: {}", elsewhere);
 }
 
-// On the CPU: what lies on a device is copied to the host, and results back.
+// Selects on the CPU: copies device data to the host, and results back.
 void select_on_cpu(const MatrixView& m, Selection selection, const Options& options,
                    const Plan& plan, ProgressMeter& progress, const NeighborsView& out) {
     std::vector<std::byte> storage, lengths;

@@ -1,4 +1,4 @@
-// Graphs whose rows begin with their own point; see self.h.
+// Graph rows that begin with their own point; see self.h.
 #include "api/self.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 constexpr std::int64_t rows_per_task = 64;
 
 struct SelfDistances {
-    std::vector<std::int64_t> ids;  // -1 of a point with a NaN coordinate
+    std::vector<std::int64_t> ids;  // -1 for a point with a NaN coordinate
     std::vector<double> distances;
 };
 
@@ -56,7 +56,7 @@ SelfDistances self_distances(const MetricSpec& metric, const MatrixView& view, i
     return own;
 }
 
-// The point itself before the others; a row without neighbours stays one.
+// Puts the point itself before the others; an empty row stays empty.
 template <class T, class First>
 void interleave(const T* others, std::int64_t n, std::int64_t k, const SelfDistances& own,
                 First first, T* out) {

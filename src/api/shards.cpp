@@ -1,4 +1,4 @@
-// Searches in shards of the points, and the merge of what they find.
+// Searches in shards of the points, and the merge of the results.
 #include "kith/shards.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ void check_shard(const Shard& shard, const MatrixView& queries, std::int64_t k,
                shard.prepared->dimensions(), shard.points.rows, shard.points.cols);
 }
 
-// The keys of the listed points, whose ids count the rows of the shard.
+// Computes the keys of the listed points; their ids count the rows of the shard.
 void add_keys(const MatrixView& given_shard, const MatrixView& given_queries,
               const Options& options, PartialNeighbors& found) {
     const int threads = api::threads_of(options);
@@ -72,8 +72,8 @@ void add_keys(const MatrixView& given_shard, const MatrixView& given_queries,
     progress.throw_if_cancelled();
 }
 
-// Rows of k + 1 neighbours become rows of k: without `own(i)` where it is among them, else without
-// the last.
+// Converts rows of k + 1 neighbours to rows of k: without `own(i)` if it is there, else without the
+// last.
 template <class Own>
 std::vector<std::int64_t> without_own(const std::vector<std::int64_t>& ids, std::int64_t rows,
                                       std::int64_t k, const Own& own) {
@@ -91,7 +91,7 @@ PartialNeighbors search_among(const Shard& shard, const MatrixView& queries, std
                               Report* report) {
     check_shard(shard, queries, k, options.metric);
     PartialNeighbors found{queries.rows, k, queries.cols, {}, {}};
-    // In a graph, where a query may be in the shard.
+    // In a graph a query may be in the shard itself.
     const std::int64_t ahead = first_query - shard.first;
     const bool meets = graph && ahead < shard.points.rows && ahead > -queries.rows;
     const std::int64_t searched = meets ? k + 1 : k;

@@ -1,4 +1,4 @@
-// Checks of views, k, metrics and values; see validate.h.
+// Checks views, k, metrics and values; see validate.h.
 #include "api/validate.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ namespace kith::api {
 
 namespace {
 
-// Values that one task checks at least.
+// The least number of values per task.
 constexpr std::int64_t values_per_task = 1 << 16;
 
 void set_constants(MetricSpec& spec, std::vector<double> constants) {
@@ -31,7 +31,7 @@ void set_constants(MetricSpec& spec, std::vector<double> constants) {
     spec.params.constants = spec.constants->data();
 }
 
-// "hamming, ...": the metrics of Traits::packed_bits.
+// "hamming, ...": the metrics with Traits::packed_bits.
 std::string metrics_of_bits() {
     std::string names;
     for (int id = 0; id < static_cast<int>(MetricId::formula); ++id) {
@@ -54,8 +54,8 @@ MatrixView row_of(MatrixView v, std::int64_t row) {
     return v;
 }
 
-// The first row of a matrix in host memory with a value that the metric does not admit, or the
-// number of rows.
+// The first row of a host matrix with a value that the metric does not admit, or the number of
+// rows.
 std::int64_t first_outside(const MatrixView& v, const metric::Traits& traits, int threads,
                            ProgressMeter& progress) {
     std::atomic<std::int64_t> first{v.rows};
@@ -233,7 +233,7 @@ void check_parameters(const Metric& m, ElementType type) {
          MetricId::mahalanobis);
     only(is_given(m.variances, "variances"), "variances", MetricId::seuclidean);
     only(m.start != 0, "start", MetricId::formula);
-    if (!is_named(m)) {  // whoever gives them means them
+    if (!is_named(m)) {  // giving them implies these metrics
         only(!m.formula.empty(), "formula", MetricId::formula);
         only(m.functor != nullptr, "functor", MetricId::functor);
     }
@@ -250,7 +250,7 @@ MetricSpec validate_metric(const Metric& m, const MatrixView& points, int thread
     const metric::Traits traits = traits_of(m.id);
     if (traits.dimensions && points.cols != traits.dimensions)
         refuse("points: {} columns; {} expected {}", points.cols, name(m.id), traits.dimensions);
-    // What is estimated from no points measures none.
+    // Without points there is nothing to estimate from, and no distance to compute.
     const auto without = [&](const MatrixView& parameter) {
         return !parameter.data && points.rows == 0;
     };

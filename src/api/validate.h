@@ -8,70 +8,70 @@
 
 namespace kith::api {
 
-// Throws invalid_argument, naming `what`, of elements that cannot be searched.
+// Throws invalid_argument, naming `what`, for element types that cannot be searched.
 void check_searchable(ElementType type, const char* what);
 
 // Checks one view: data, sizes, stride, element type, overflow. `what` names the argument in
-// messages. Where it may have no rows, none of its data is looked at then.
+// messages. If it has no rows, and may have none, its data is not checked.
 void check_view(const MatrixView& view, const char* what, std::int64_t least_rows = 1);
 
-// Whether the last byte of so many rows, at least one, is beyond 63 bits.
+// True if the last byte of this many rows, at least one, has an offset beyond 63 bits.
 bool pass_64_bits(std::int64_t rows, std::int64_t cols, std::int64_t stride, std::size_t element);
 
-// Whether a matrix that may be left out is there. Refuses one of a shape without data, which would
-// count as left out.
+// True if an optional matrix is given. Rejects one with a shape but no data, which would count as
+// left out.
 bool is_given(const MatrixView& view, const char* what);
 
-// Checks one view of a metric's parameter: as above, and that its elements are f64.
+// Checks a view of a metric's parameter: see check_view(), and its elements must be f64.
 void check_f64(const MatrixView& view, const char* what, std::int64_t least_rows = 1);
 
-// Checks that queries have the dimensions of the points.
+// Checks that queries have the points' dimension.
 void check_dimensions(std::int64_t points, std::int64_t queries);
 
-// Refuses a `device` that is neither host memory nor a GPU of this machine; `what` names the field
+// Rejects a `device` that is neither host memory nor a GPU of this machine; `what` names the field
 // in messages.
 void check_device(int device, const char* what);
 
-// Checks a shard of the points, whose first row has that id, the queries that are looked for in it,
-// and that the metric needs no other points.
+// Checks a shard of the points, with the id of its first row, and its queries. Rejects metrics that
+// need other points.
 void check_shard(const MatrixView& shard, std::int64_t first_point, const MatrixView& queries,
                  const Metric& metric);
 
-// Checks k against nothing but sense: k >= 1, q * k addressable.
+// Checks that k >= 1 and that q * k is addressable.
 void check_k(std::int64_t k, std::int64_t rows);
 
-// Checks that a result of so many rows has ids, and lies on a device that is there.
+// Checks that a result of `rows` rows has ids, and is on an existing device.
 void check_out(const NeighborsView& out, std::int64_t rows);
 
-// What select() asks of a matrix' type and sizes, and of k; does not look at its data.
+// Checks the type and sizes of select()'s matrix, and k; does not read its data.
 void check_selection(const MatrixView& matrix, std::int64_t k);
-// Of the rows of that matrix; those on a device are not read.
+// Checks the lengths of that matrix' rows; lengths on a device are not read.
 void check_lengths(const MatrixView& lengths, const MatrixView& matrix);
 
-// Whether a caller named the metric: it was assigned, or has another id than one that was left
-// alone.
+// True if the caller named the metric: assigned it, or changed its id.
 inline bool is_named(const Metric& metric) {
     return metric.chosen || metric.id != Metric{}.id;
 }
 
-// What a metric is computed as: minkowski of an infinite exponent as chebyshev. Refuses exponents
+// The metric to compute: minkowski with an infinite exponent becomes chebyshev. Rejects exponents
 // below 1.
 MetricId computed_metric(const Metric& metric);
 
-// A metric's traits. A formula and a functor have none.
+// A metric's traits. Formulas and functors have none.
 metric::Traits traits_of(MetricId id);
 
-// Refuses metrics that there are not, what describes another one and would be left unread, and
-// packed bits of other elements than u8.
+// Rejects unknown metrics, parameters of other metrics, which would be ignored, and packed bits of
+// elements other than u8.
 void check_parameters(const Metric& metric, ElementType type);
 
-// A complete metric for these points (mahalanobis may be estimated from them). Reads the points
-// only for that. Polls `progress` and throws where it is cancelled, as do the others that take one.
+// Completes a metric for these points; it reads them only to estimate a parameter (mahalanobis,
+// seuclidean). Polls `progress` and throws when it is cancelled, as do the other functions that
+// take one.
 MetricSpec validate_metric(const Metric& metric, const MatrixView& points, int threads,
                            ProgressMeter& progress);
 
-// Refuses coordinates that the metric has no meaning for, naming row, counted from `first_row`, and
-// column.
+// Rejects coordinates that are invalid for the metric, naming the row, counted from `first_row`,
+// and the column.
 void check_values(const MatrixView& view, const MetricSpec& metric, const char* what, int threads,
                   ProgressMeter& progress, std::int64_t first_row = 0);
 

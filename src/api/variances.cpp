@@ -21,7 +21,7 @@ constexpr std::int64_t rows_per_look = 1 << 12;
 // Columns that a task sums: each sum has the order of the rows, for any number of threads.
 constexpr std::int64_t columns_per_task = 16;
 
-// For each row, whether all its coordinates are finite.
+// For each row, whether all of its coordinates are finite.
 std::vector<std::uint8_t> finite_rows(const MatrixView& v, int threads, ProgressMeter& progress) {
     std::vector<std::uint8_t> finite(static_cast<std::size_t>(v.rows));
     const std::int64_t rows = std::clamp<std::int64_t>((1 << 16) / v.cols, 1, rows_per_look);
@@ -37,8 +37,8 @@ std::vector<std::uint8_t> finite_rows(const MatrixView& v, int threads, Progress
     return finite;
 }
 
-// Calls use(column, value) for each value of the rows that are `finite`: those of a column in
-// order, on one thread.
+// Calls use(column, value) for each value of the `finite` rows: a column's values in order, on one
+// thread.
 template <class Use>
 void each_value(const MatrixView& v, const std::vector<std::uint8_t>& finite, int threads,
                 ProgressMeter& progress, const Use& use) {
@@ -105,7 +105,7 @@ std::vector<double> estimated_variances(const MatrixView& points, int threads,
                [&](std::size_t c, double x) { variances[c] += (x - mean[c]) * (x - mean[c]); });
     for (std::size_t c = 0; c < d; ++c) {
         variances[c] = varies[c] ? variances[c] / static_cast<double>(count - 1) : 0.0;
-        // A subnormal one has lost most of its bits.
+        // A subnormal variance has lost most of its bits.
         if (!std::isnormal(variances[c]))
             refuse(
                 "points: column {} has variance {}; seuclidean expected a normal number above 0, "

@@ -15,11 +15,12 @@ std::vector<double> given_variances(const MatrixView& view, std::int64_t d);
 
 // The sample variance of each coordinate of the points (divisor n - 1), in binary64: two passes,
 // each sum in the order of the rows. Rows with a NaN or an infinity are left out. Throws
-// invalid_argument where one is zero or a column's values are all equal, cancelled. O(n d).
+// invalid_argument if a variance is not a normal number above 0, for example if all values of a
+// column are equal. Throws cancelled if `progress` is. O(n d).
 std::vector<double> estimated_variances(const MatrixView& points, int threads,
                                         ProgressMeter& progress);
 
-// Their roots, by which seuclidean divides.
+// The square roots of variances, which seuclidean divides by.
 std::vector<double> deviations(std::vector<double> variances);
 
 }  // namespace kith::api

@@ -1,4 +1,4 @@
-// verify and verify_graph: the neighbours are searched for again, and rows judged by them.
+// verify and verify_graph: search for the neighbours again, and compare rows with them.
 #include "kith/verify.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::int64_t rows_per_task = 64;
 
-// A view of what was found.
+// Checks a view of the given result.
 void check_found(const MatrixView& v, const char* what, std::int64_t rows, std::int64_t k) {
     if (v.rows != rows || v.cols != k)
         refuse("{}: {} x {}; expected {} x {}", what, v.rows, v.cols, rows, k);
@@ -45,7 +45,7 @@ std::vector<std::int64_t> rows_to_judge(std::int64_t rows, std::int64_t sample) 
     return numbers;
 }
 
-// Those rows of a matrix in host memory, dense.
+// The listed rows of a host matrix, dense.
 MatrixView gathered(const MatrixView& from, const std::vector<std::int64_t>& rows,
                     std::vector<std::byte>& storage) {
     const auto count = static_cast<std::int64_t>(rows.size());
@@ -68,7 +68,7 @@ bool has_nan(const MatrixView& m, std::int64_t row) {
 
 class Verifier {
 public:
-    // Without queries: a graph of the points.
+    // Null queries: a graph of the points.
     Verifier(const MatrixView& points, const MatrixView* queries, const FoundNeighbors& found,
              const VerifyOptions& options)
         : points_(points),
@@ -113,7 +113,7 @@ public:
         std::vector<double> scaled_points, scaled_queries;
         truth.points = points_;
         truth.queries = some_ ? some_rows_ : of_queries();
-        // Rows of the right ids are judged by these alone.
+        // Rows with the right ids need no points.
         if (all_.include_self || !all_ids_are(truth)) {
             truth.points = api::on_host(points_, point_storage);
             truth.queries = some_      ? some_rows_
@@ -146,7 +146,8 @@ private:
                            row * found_.distances.stride + place);
     }
 
-    // Of the rows that begin with a point; none of them is its own where that has a NaN coordinate.
+    // True if most rows that begin with a point begin with their own. A point with a NaN coordinate
+    // is not its own neighbour.
     bool most_begin_with_themselves() const {
         std::vector<std::byte> storage;
         MatrixView points;
@@ -161,7 +162,8 @@ private:
         return own > 0 && 2 * own >= begin;
     }
 
-    // The neighbours themselves. Of a graph: among all points, of which each leaves itself out.
+    // Searches for the true neighbours. For a graph: among all points, each of which excludes
+    // itself.
     void search(api::Truth& truth) {
         const std::int64_t own = all_.include_self ? 1 : 0, k = all_.k;
         some_ = all_.rows < all_.all_rows;
@@ -201,7 +203,7 @@ private:
         return true;
     }
 
-    // Each row's own point before its neighbours, unless it has a NaN coordinate.
+    // Puts each row's own point before its neighbours, unless it has a NaN coordinate.
     void add_own(api::Truth& truth, int threads, ProgressMeter& progress) const {
         watched_for(threads, all_.rows, rows_per_task, progress, "judge",
                     [&](std::int64_t first, std::int64_t last) {
@@ -231,7 +233,7 @@ private:
         return DistancesCompared::f32;
     }
 
-    // The first distance of a row that is not the canonical one of its id; k: none.
+    // The first distance of a row that differs from the canonical one of its id; k: none.
     std::int64_t first_different(const api::Truth& truth, std::int64_t i,
                                  const std::vector<double>& canonical,
                                  api::DistanceJudge& judge) const {
@@ -314,10 +316,10 @@ private:
     const VerifyOptions& asked_;
     Options options_;
     Verification all_;
-    std::vector<std::int64_t> wrong_;  // among the rows that are judged
+    std::vector<std::int64_t> wrong_;  // among the verified rows
     double scale_ = 0;                 // the largest canonical distance
-    bool some_ = false;                // of a sample:
-    MatrixView some_rows_{};           // its queries
+    bool some_ = false;                // only a sample is verified
+    MatrixView some_rows_{};           // the sample's queries
     std::vector<std::byte> some_storage_;
 };
 

@@ -1,6 +1,6 @@
-// Radii of roots whose distance keys may leave binary64; see wide_search.h. Where the radii
-// themselves have keys, an ordinary search finds the points, and the distances that keys do not
-// hold are corrected; else all pairs are scanned.
+// Range searches for metrics with a root, where distance keys may leave binary64's range; see
+// wide_search.h. If the radii themselves have keys, an ordinary search finds the points, and
+// distances that keys do not represent are corrected; else all pairs are scanned.
 #include <algorithm>
 
 #include "api/device_group.h"
@@ -38,7 +38,7 @@ public:
     }
 
 private:
-    // Rows of distance keys, with wide keys in their place.
+    // Replaces distance keys in rows by wide keys where needed.
     void correct(const RadiusRows& rows) const {
         std::vector<Row> wide(static_cast<std::size_t>(rows.count));
         machine::parallel_tasks(threads_of(call_.options), rows.count, [&](std::int64_t i) {
@@ -87,7 +87,7 @@ private:
     const cpu::ReportedDistance reported_;
 };
 
-// Whether distance keys tell which points are within every radius.
+// True if distance keys decide which points are within every radius.
 bool have_keys(const WideRadius& radius) {
     const RadiusCall& call = radius.call;
     const cpu::ReportedDistance reported(radius.metric);

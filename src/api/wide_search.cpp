@@ -28,13 +28,13 @@ public:
           metric_(wide(call.metric)),
           points_(on_host(call.points, point_storage_)),
           queries_(call.graph ? points_ : on_host(call.queries, query_storage_)) {
-        // A little within what the ends of the range are reported as.
+        // Slightly inside the distances that the ends of the range report.
         const cpu::ReportedDistance reported(call.metric);
         least_ = reported(exact::least_key * 0x1p10);
         most_ = reported(exact::end_of_keys * 0x1p-10);
     }
 
-    // Corrects rows that an ordinary search has found; their number.
+    // Corrects rows that an ordinary search has found; returns their number.
     std::int64_t correct(Neighbors& found) {
         std::vector<std::uint8_t> wrong(static_cast<std::size_t>(found.queries));
         const int threads = threads_of(call_.options);
@@ -59,8 +59,8 @@ public:
     }
 
 private:
-    // Whether an ordinary search may have found other neighbours for a query, or other distances of
-    // these.
+    // Marks queries for which an ordinary search may have found wrong neighbours or wrong
+    // distances.
     void look(const Neighbors& found, std::int64_t first, std::int64_t last,
               std::vector<std::uint8_t>& wrong) const {
         cpu::DistanceKeys distance_keys(metric_, cpu::best_isa());
@@ -78,8 +78,7 @@ private:
                 distance_keys.load_points(points_, id, 1, point);
                 double key = 0;
                 distance_keys.compute(query, 0, point, 1, &key);
-                // Of points that are infinitely far by their keys, those of the smallest ids were
-                // found.
+                // Among points with infinite keys the search found those with the smallest ids.
                 is_wrong = std::isinf(key) ? call_.range.above : key != 0 && !exact::in_range(key);
             }
         }
@@ -97,8 +96,8 @@ private:
     double least_ = 0, most_ = 0;
 };
 
-// Queries that were counted as answered otherwise, unless they had been scanned before: filters
-// hardly cover such.
+// Counts queries as scanned instead of certified or retried, unless they had been scanned before:
+// filters hardly cover them.
 void count_scanned(std::int64_t queries, Report& report) {
     if (queries == 0) return;
     std::int64_t left = std::max<std::int64_t>(0, queries - report.scanned);

@@ -1,6 +1,6 @@
-// Searches of roots among points whose distance keys may leave binary64 (docs/exactness.md, section
-// 4): an ordinary search finds what its keys tell apart, and the queries that it does not answer so
-// are scanned by wide keys.
+// Searches under metrics with a root, among points with distance keys that may leave binary64's
+// range (docs/exactness.md, section 4). An ordinary search answers what its keys distinguish; the
+// remaining queries are scanned by wide keys.
 #pragma once
 
 #include <functional>
@@ -13,11 +13,11 @@
 
 namespace kith::api {
 
-// Validated points and queries, wherever they lie.
+// Validated points and queries, in host or device memory.
 struct WideCall {
     const MetricSpec& metric;
     const MatrixView& points;
-    const MatrixView& queries;  // of a graph, the points
+    const MatrixView& queries;  // for a graph, the points
     std::int64_t k;
     bool graph;
     KeyRange range;
@@ -26,7 +26,7 @@ struct WideCall {
     const NeighborsView& out;
 };
 
-// search(k, options, into): the ordinary search of the call, as those have it.
+// search(k, options, into): the ordinary search of the call with these arguments.
 using OrdinarySearch =
     std::function<Report(std::int64_t k, const Options& options, const NeighborsView& into)>;
 Report search_beyond_range(const WideCall& call, const OrdinarySearch& search);
@@ -36,15 +36,15 @@ Report search_in_range(const WideCall& call, const Search& search) {
                                 : search(call.k, call.options, call.out);
 }
 
-// The same of a radius.
+// Likewise for a range search.
 struct WideRadius {
     const MetricSpec& metric;
     const MatrixView& points;
-    const MatrixView& queries;  // of a graph, the points
+    const MatrixView& queries;  // for a graph, the points
     KeyRange range;
     const RadiusCall& call;
 };
-// search(call): the ordinary one.
+// search(call): the ordinary range search.
 using OrdinaryRadius = std::function<Report(const RadiusCall& call)>;
 Report radius_beyond_range(const WideRadius& radius, const OrdinaryRadius& search);
 template <class Search>

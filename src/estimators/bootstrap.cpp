@@ -13,11 +13,11 @@ namespace kith::estimators {
 
 namespace {
 
-// splitmix64 (Steele, Lea and Flood 2014): the same numbers everywhere.
+// splitmix64 (Steele, Lea and Flood 2014): the same numbers on all machines.
 class Random {
 public:
     explicit Random(std::uint64_t seed) : state_(seed) {}
-    // Of [0, n), n far below 2^64: the bias of a remainder is nothing beside the noise.
+    // In [0, n), n far below 2^64: the modulo bias is negligible beside the noise.
     std::size_t below(std::size_t n) { return static_cast<std::size_t>(next() % n); }
 
 private:
@@ -30,8 +30,8 @@ private:
     std::uint64_t state_;
 };
 
-// Rows 0 to n - 1 in `parts` parts of about the same size, stretches of them at random; each in
-// order.
+// Splits rows 0 to n - 1 at random into `parts` parts of about equal size, in units of `stretch`
+// consecutive rows. Each part is in ascending order.
 Rows dealt(std::int64_t n, std::int64_t parts, std::int64_t stretch, Random& random) {
     std::vector<std::int64_t> order(static_cast<std::size_t>((n + stretch - 1) / stretch));
     std::iota(order.begin(), order.end(), std::int64_t{0});
@@ -64,7 +64,7 @@ Bootstrap checked(const Bootstrap& bootstrap, const std::vector<std::int64_t>& s
         refuse("bootstrap: stretches of {} rows; expected at least 1, or 0", out.stretch);
     if (out.stretch == 0) out.stretch = stretch;
     const std::int64_t n = *std::min_element(sizes.begin(), sizes.end());
-    // Of the part with the fewest stretches, where the short one is among them.
+    // The part with the fewest stretches, if the short one is among them.
     const std::int64_t whole = n / out.stretch, rest = n % out.stretch;
     const std::int64_t least = rest == 0 ? whole / out.parts * out.stretch
                                          : ((whole + 1) / out.parts - 1) * out.stretch + rest;

@@ -13,9 +13,8 @@ namespace kith::estimators {
 
 namespace {
 
-// Of one dimension the others within a radius lie side by side: two binary searches a sample. fl(v
-// - u) grows with v, so that the values at a rounded difference of at most r, or below it, are
-// those of a range.
+// In one dimension the samples within a radius are contiguous in sorted order: two binary searches
+// per sample. fl(v - u) is monotone in v, so the values within a rounded difference form a range.
 std::vector<std::int64_t> counts_in_line(const Sample& sample, const std::vector<double>& radii,
                                          bool open, const Options& options) {
     const int threads = api::threads_of(options);
@@ -37,7 +36,8 @@ std::vector<std::int64_t> counts_in_line(const Sample& sample, const std::vector
                         const auto to = std::partition_point(from, sorted.end(), [&](double v) {
                             return v <= at || !outside(v - at);
                         });
-                        // Without the sample itself, which an open ball of radius 0 does not hold.
+                        // Excludes the sample itself, which an open range of radius 0 does not
+                        // contain.
                         counts[static_cast<std::size_t>(i)] =
                             open && r == 0 ? 0 : static_cast<std::int64_t>(to - from) - 1;
                     }
@@ -113,7 +113,7 @@ std::vector<std::int64_t> counts_within(const Sample& sample, const std::vector<
     const std::vector<std::int64_t> found =
         radius_counts(sample.view(), asked.view(), within(asked_radii), options).counts;
     for (std::size_t i = 0; i < rows.size(); ++i)
-        counts[static_cast<std::size_t>(rows[i])] = found[i] - 1;  // without the sample itself
+        counts[static_cast<std::size_t>(rows[i])] = found[i] - 1;  // excludes the sample itself
     return counts;
 }
 

@@ -17,7 +17,7 @@ namespace kith {
 
 namespace estimators {
 
-// A ball's radius has to stretch with the coordinates.
+// The metric must be homogeneous: radii must scale with the coordinates.
 void check_divergence_metric(const Metric& metric) {
     switch (metric.id) {
         case MetricId::euclidean:
@@ -41,7 +41,7 @@ void check_divergence_metric(const Metric& metric) {
 
 namespace {
 
-// Of each sample what lies within its ball: how many, and how far the last is.
+// For each sample, the number of points in its range and the distance of the last.
 struct Within {
     std::vector<std::int64_t> counts;
     std::vector<double> last;

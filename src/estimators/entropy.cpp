@@ -14,13 +14,13 @@ namespace {
 
 using namespace estimators;
 
-// std::lgamma keeps a sign for the whole process.
+// std::lgamma stores a sign in a global variable.
 double log_gamma(double x) {
     int sign = 0;
     return lgamma_r(x, &sign);
 }
 
-// The logarithm of the volume of the unit ball of d dimensions.
+// The logarithm of the volume of the unit ball in d dimensions.
 double log_ball_volume(const Metric& metric, std::int64_t dimensions) {
     const double d = static_cast<double>(dimensions);
     double p = 0;

@@ -1,4 +1,4 @@
-// Patches of a image's pyramids as feature vectors; see retrieval.h.
+// Feature vectors of patches of an image's pyramids; see retrieval.h.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,10 +16,10 @@ namespace kith {
 namespace {
 
 constexpr std::int64_t least_side = 32;
-constexpr int octaves = 4;  // beyond the image itself
+constexpr int octaves = 4;  // in addition to the image itself
 constexpr std::int64_t most_fine = 4800, most_coarse = 2400, most_low = 1200;
 
-// One number for each place.
+// One value per pixel.
 struct Plane {
     std::int64_t height = 0, width = 0;
     std::vector<double> values;
@@ -35,13 +35,13 @@ struct Plane {
     }
 };
 
-// Beyond the edge as within it, the edge itself once: ... 2 1 [0 1 2 ... n - 1] n - 2 ...
+// Reflects an index at the edges without repeating the edge: ... 2 1 [0 1 2 ... n - 1] n - 2 ...
 std::int64_t reflected(std::int64_t i, std::int64_t n) {
     if (i < 0) i = -i;
     return i < n ? i : 2 * (n - 1) - i;
 }
 
-// Smoothed and halved: every second place.
+// Smooths and downsamples by two.
 Plane halved(const Plane& from) {
     constexpr std::array taps = {1.0 / 16, 4.0 / 16, 6.0 / 16, 4.0 / 16, 1.0 / 16};
     Plane narrow(from.height, (from.width + 1) / 2), out((from.height + 1) / 2, narrow.width);
@@ -58,7 +58,7 @@ Plane halved(const Plane& from) {
     return out;
 }
 
-// A value between those of every second place, by the same taps.
+// A value of the signal upsampled by two, with the same taps.
 template <class At>
 double between(std::int64_t i, std::int64_t n, const At& at) {
     const std::int64_t half = i / 2;
@@ -66,7 +66,7 @@ double between(std::int64_t i, std::int64_t n, const At& at) {
     return (at(reflected(half - 1, n)) + 6 * at(half) + at(reflected(half + 1, n))) / 8;
 }
 
-// To twice the sides, which may be one less.
+// Upsamples to twice the sides, which may be one less.
 Plane doubled(const Plane& from, std::int64_t height, std::int64_t width) {
     Plane wide(from.height, width), out(height, width);
     for (std::int64_t y = 0; y < from.height; ++y)
@@ -78,7 +78,8 @@ Plane doubled(const Plane& from, std::int64_t height, std::int64_t width) {
     return out;
 }
 
-// The steps of the finest grid of at most `most` places: one side's grows, then the other's.
+// The steps of the finest grid with at most `most` places; the steps of the two sides grow
+// alternately.
 std::pair<std::int64_t, std::int64_t> steps_of(const Plane& plane, std::int64_t most) {
     std::int64_t down = 1, across = 1;
     const auto places = [](std::int64_t n, std::int64_t step) { return (n + step - 1) / step; };
@@ -87,7 +88,7 @@ std::pair<std::int64_t, std::int64_t> steps_of(const Plane& plane, std::int64_t 
     return {down, across};
 }
 
-// 3 x 3 of each plane, side by side, on a grid of at most `most` places.
+// The 3 x 3 patches of each plane, concatenated, on a grid of at most `most` places.
 FeatureSet patches(const std::vector<const Plane*>& planes, std::int64_t most) {
     const Plane& first = *planes[0];
     const auto [down, across] = steps_of(first, most);
@@ -105,7 +106,7 @@ FeatureSet patches(const std::vector<const Plane*>& planes, std::int64_t most) {
     return out;
 }
 
-// Luminance, and of colours the differences of red and blue from it (ITU-R BT.601).
+// Luminance and, for colour images, the differences of red and blue from it (ITU-R BT.601).
 std::vector<Plane> planes_of(const MatrixView& image, int channels, std::uint64_t seed) {
     const std::int64_t height = image.rows, width = image.cols / channels;
     const bool whole = image.type == ElementType::u8 || image.type == ElementType::i8;
@@ -151,7 +152,7 @@ std::vector<FeatureSet> image_features(const MatrixView& image, int channels, st
         std::vector<Plane> luminance{std::move(planes[0])};
         for (int octave = 0; octave < octaves; ++octave)
             luminance.push_back(halved(luminance.back()));
-        // What an octave has beyond the next coarser one.
+        // The detail of an octave: its difference from the next coarser one.
         std::vector<Plane> bands;
         for (std::size_t s = 0; s + 1 < luminance.size(); ++s) {
             Plane band = luminance[s];

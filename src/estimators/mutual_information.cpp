@@ -1,4 +1,4 @@
-// Mutual information, conditional or not, and transfer entropy, by counts of neighbours in the
+// Mutual information, conditional or not, and transfer entropy, from neighbour counts in the
 // maximum norm.
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,7 @@ namespace {
 
 using namespace estimators;
 
-// The distance of two rows in the maximum norm, in binary64 as a search has it.
+// The distance of two rows in the maximum norm, in binary64 as a search computes it.
 double distance(const Sample& sample, std::int64_t i, std::int64_t j) {
     double most = 0;
     for (std::int64_t c = 0; c < sample.d; ++c)
@@ -28,9 +28,9 @@ double distance(const Sample& sample, std::int64_t i, std::int64_t j) {
     return most;
 }
 
-// What is counted within: of each sample a radius, all balls open or all closed. Samples with k or
-// more equal ones (in all variables) are apart: their balls are points, closed, and k is how many
-// equal ones there are.
+// The ranges to count in: one radius per sample, all open or all closed. Samples with k or more
+// duplicates (in all variables) are separate: their range is closed with radius 0, and k is their
+// number of duplicates.
 class Balls {
 public:
     Balls(const Sample& all, std::int64_t k, const Options& options)
@@ -54,8 +54,8 @@ public:
     std::int64_t k(std::size_t i) const { return k_[i]; }
     int threads() const { return api::threads_of(options_); }
 
-    // Others within the balls in some of the variables: in open balls, or closed ones of radii of
-    // their own.
+    // Counts others within the ranges in a subset of the variables: in the open ranges, or in
+    // closed ones with the given radii.
     std::vector<std::int64_t> count_open(const Sample& part) const {
         return counted(part, radii_, true);
     }
@@ -86,7 +86,7 @@ void check_rows(const Sample& x, const Sample& other, const char* what) {
     if (other.n != x.n) refuse("{}: {} samples beside {} of x", what, other.n, x.n);
 }
 
-// term(i) of all samples.
+// term(i) for all samples.
 template <class F>
 std::vector<double> terms_of(const Balls& balls, std::int64_t n, const F& term) {
     std::vector<double> terms(static_cast<std::size_t>(n));
@@ -147,7 +147,7 @@ Estimate conditional_of(const Sample& x, const Sample& y, const Sample& z, std::
     return mean_of(terms_of(balls, x.n, term), 0, 0);
 }
 
-// `bootstrap` is checked.
+// `bootstrap` has been through checked().
 Estimate conditional(Sample x, Sample y, Sample z, std::int64_t k, const Options& search_as,
                      const Bootstrap& bootstrap) {
     const int threads = api::threads_of(search_as);
@@ -160,8 +160,8 @@ Estimate conditional(Sample x, Sample y, Sample z, std::int64_t k, const Options
                       });
 }
 
-// Rows t - 1, ..., t - lags of `sample`, which messages call `what`, side by side, for t from
-// `first` on.
+// Rows t - 1, ..., t - lags of `sample`, concatenated, for t from `first` on. `what` is its name in
+// messages.
 Sample past(const Sample& sample, std::int64_t lags, std::int64_t first, const char* what,
             int threads) {
     Sample out{sample.n - first, sample.d * lags, {}};

@@ -1,4 +1,4 @@
-// Passes over the rows of samples on several threads, and sorting.
+// Parallel passes over the rows of samples, and parallel sorting.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +11,13 @@ namespace kith::estimators {
 
 inline constexpr std::int64_t rows_per_range = 1 << 13;
 
-// How many ranges for_ranges() makes of n rows.
+// The number of ranges that for_ranges() makes of n rows.
 inline std::int64_t ranges(std::int64_t n) {
     return (n + rows_per_range - 1) / rows_per_range;
 }
 
-// work(first, last) of ranges that make up [0, n); each begins at a multiple of rows_per_range.
+// Calls work(first, last) for ranges that cover [0, n); each begins at a multiple of
+// rows_per_range.
 template <class F>
 void for_ranges(int threads, std::int64_t n, const F& work) {
     machine::parallel_tasks(threads, ranges(n), [&](std::int64_t range) {
@@ -24,7 +25,7 @@ void for_ranges(int threads, std::int64_t n, const F& work) {
     });
 }
 
-// std::sort, of runs on threads of their own that are then merged in pairs.
+// std::sort of runs on separate threads, which are then merged in pairs.
 template <class T, class Less = std::less<T>>
 void sort_parallel(int threads, std::vector<T>& values, const Less& less = {}) {
     constexpr std::int64_t shortest_run = 1 << 14;

@@ -1,5 +1,5 @@
-// Retrieval: divergences of the images' samples, summed over the scales, and the order that they
-// make.
+// Retrieval: sums the divergences of the images' samples over the scales, and ranks the images by
+// them.
 #include "kith/retrieval.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 using namespace estimators;
 
-// Of each scale the samples of all images.
+// For each scale, the samples of all images.
 using Scales = std::vector<std::vector<Sample>>;
 
 Scales scales_of(const std::vector<std::vector<MatrixView>>& images, std::int64_t k, int threads) {
@@ -56,7 +56,7 @@ std::vector<std::int64_t> asked_of(const RetrievalOptions& options, std::int64_t
     return asked;
 }
 
-// The k-th distances within an image are those of all its comparisons.
+// Caches the k-th distances within an image, which all of its comparisons share.
 class OwnNeighbors {
 public:
     OwnNeighbors(const std::vector<Sample>& samples, std::int64_t k, const Options& search_as)
@@ -74,7 +74,7 @@ private:
     std::vector<KthNeighbors> found_;
 };
 
-// Adds those of one scale.
+// Adds the divergences of one scale.
 void add_scale(std::vector<Sample>& samples, std::int64_t k, const RetrievalOptions& options,
                const Options& search_as, int threads, PartsMeter& progress, Retrieved& out) {
     std::vector<Sample*> all;
@@ -100,7 +100,7 @@ void add_scale(std::vector<Sample>& samples, std::int64_t k, const RetrievalOpti
     }
 }
 
-// Pairs that are compared, at all scales.
+// Number of pairs compared, over all scales.
 double work_of(const Scales& scales, const std::vector<std::int64_t>& asked, bool both_ways) {
     double pairs = 0;
     for (const std::vector<Sample>& samples : scales)

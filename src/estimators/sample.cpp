@@ -17,7 +17,7 @@ namespace kith::estimators {
 
 namespace {
 
-// The row and column of the first value that is not finite.
+// Throws for the first value of the row that is not finite, naming row and column.
 [[noreturn]] void refuse_value(const Sample& sample, std::int64_t row, const char* what) {
     const double* const values = sample.row(row);
     const auto c =
@@ -55,7 +55,7 @@ Sample sample_of(const MatrixView& view, const char* what, int threads) {
 
 namespace {
 
-// The largest magnitude, and the least that is not 0; 0 and infinity where all are 0.
+// The largest and the least nonzero magnitude; 0 and infinity if all are 0.
 struct Extent {
     double most = 0, least = std::numeric_limits<double>::infinity();
     void take(double magnitude) {
@@ -81,7 +81,7 @@ Extent extent_of(std::span<Sample* const> parts, int threads) {
     return all;
 }
 
-// The power of two that is just above.
+// The exponent of the next power of two above.
 int exponent_above(double magnitude) {
     int exponent = 0;
     std::frexp(magnitude, &exponent);
@@ -114,8 +114,7 @@ int scale_exactly(std::initializer_list<Sample*> parts_of, int threads) {
     const std::span<Sample* const> parts(parts_of.begin(), parts_of.end());
     const Extent extent = extent_of(parts, threads);
     if (extent.most == 0) return 0;
-    // No value is to end below the normal ones, where it would be rounded, and no difference to
-    // overflow.
+    // No value may become subnormal, where it would be rounded, and no difference may overflow.
     constexpr int least_normal = std::numeric_limits<double>::min_exponent;
     constexpr int most_exponent = std::numeric_limits<double>::max_exponent - 1;
     const int above = exponent_above(extent.most);

@@ -18,37 +18,37 @@ struct Sample {
     const double* row(std::int64_t i) const { return values.data() + i * d; }
 };
 
-// Throws invalid_argument, naming `what`: what is wrong with the view, or the first value that is
-// not finite.
+// Converts a view. Throws invalid_argument, naming `what`, for an invalid view or its first value
+// that is not finite.
 Sample sample_of(const MatrixView& view, const char* what, int threads);
-// Multiplies all values by the power of two that brings the largest magnitude below 1, so that no
-// difference overflows and squares underflow only of what is far smaller than that. Returns its
+// Multiplies all values by the power of two that brings the largest magnitude below 1. No
+// difference overflows then, and only squares of far smaller values underflow. Returns its
 // exponent.
 int scale_together(std::span<Sample* const> parts, int threads);
 inline int scale_together(std::initializer_list<Sample*> parts, int threads) {
     return scale_together(std::span(parts.begin(), parts.size()), threads);
 }
-// The same for the maximum norm, of which differences alone are taken: by a power that rounds no
-// value, be it smaller than the largest by ever so much, as a variable in other units is. Throws
-// invalid_argument where there is none.
+// Likewise for the maximum norm, which takes differences alone. The power rounds no value, however
+// small it is relative to the largest, as a variable in other units may be. Throws invalid_argument
+// if there is no such power.
 int scale_exactly(std::initializer_list<Sample*> parts, int threads);
-// Row i of a and row j of b are equal. Throws invalid_argument where they are not: their distance,
-// which is 0 or not finite, cannot be used.
+// Checks that row i of a and row j of b are equal. Throws invalid_argument if they are not: their
+// distance, which is 0 or not finite, cannot be used.
 void require_equal(const Sample& a, std::int64_t i, const Sample& b, std::int64_t j,
                    double distance);
-// Side by side; all have as many rows. Throws out_of_memory.
+// Concatenates the columns of samples with equal numbers of rows. Throws out_of_memory.
 Sample joined(std::initializer_list<const Sample*> parts, int threads);
 // Rows [first, first + n).
 Sample rows_of(const Sample& sample, std::int64_t first, std::int64_t n);
-// Those rows, in this order.
+// The listed rows, in this order.
 Sample rows_of(const Sample& sample, const std::vector<std::int64_t>& rows, int threads);
-// Throws invalid_argument where k is not in [1, most]; `of` says of what.
+// Throws invalid_argument if k is not in [1, most]; `of` names the bound in the message.
 void check_k(std::int64_t k, std::int64_t most, const char* of);
 
-// Options of a search, of the usual metric where none was chosen, with distances of f64. Throws
+// Options of a search with f64 distances, and metric `usual` if none was named. Throws
 // invalid_argument for parameters of other metrics.
 Options search_options(const Options& options, MetricId usual = MetricId::euclidean);
-// The maximum norm; throws invalid_argument where options name another metric.
+// Options with the maximum norm. Throws invalid_argument if they name another metric.
 Options in_maximum_norm(const Options& options);
 
 }  // namespace kith::estimators

@@ -7,7 +7,7 @@
 namespace kith::estimators {
 
 Estimate mean_of(const std::vector<double>& terms, double constant, std::int64_t left_out) {
-    // Neumaier's sum: the terms may be many.
+    // Neumaier's summation, for many terms.
     double sum = 0, lost = 0;
     for (const double t : terms) {
         const double next = sum + t;
@@ -30,7 +30,7 @@ double digamma(std::int64_t n) {
         for (std::int64_t i = 1; i < n; ++i) sum += 1 / static_cast<double>(i);
         return sum;
     }
-    // The asymptotic series; its next term is below 2^-60 from 16 on.
+    // The asymptotic series; from 16 on its next term is below 2^-60.
     const double x = static_cast<double>(n), s = 1 / (x * x);
     return std::log(x) - 0.5 / x -
            s * (1.0 / 12 -

@@ -1,5 +1,6 @@
-// Boxes are taken to hold as many points along each coordinate as medians leave them, and
-// neighbours to be as far as a sample's nearest rows say.
+// Estimates the share of points that a k-d tree visits. Assumes that median splits give each box
+// its share of the points along each coordinate, and that neighbours are as far as a sample's
+// nearest rows.
 #include "exact/box_trial.h"
 
 #include <algorithm>
@@ -14,11 +15,11 @@ namespace kith::exact {
 namespace {
 
 constexpr std::int64_t trial_queries = 16;
-// Rows that say whether boxes would be split along few coordinates, and without which nothing is
-// said.
+// Rows that decide whether boxes would be split along few coordinates, and the least number of rows
+// for any estimate.
 constexpr std::int64_t first_rows = 64, least_rows = 32;
 
-// A distance key of differences, one coordinate after the other.
+// A distance key accumulated from coordinate differences.
 class Key {
 public:
     explicit Key(const metric::Traits& traits)
@@ -28,7 +29,7 @@ public:
         if (largest_) return std::max(key, difference);
         return key + (plain_ ? difference : difference * difference);
     }
-    // Of some coordinates and the others.
+    // Combines the keys of two disjoint sets of coordinates.
     double joined_keys(double some, double others) const {
         return largest_ ? std::max(some, others) : some + others;
     }
@@ -37,7 +38,7 @@ private:
     bool largest_, plain_;
 };
 
-// Rows that are not finite are dropped.
+// Drops rows that are not finite.
 std::int64_t keep_finite(std::vector<double>& rows, std::int64_t d) {
     std::size_t kept = 0;
     const auto width = static_cast<std::size_t>(d);
@@ -51,8 +52,9 @@ std::int64_t keep_finite(std::vector<double>& rows, std::int64_t d) {
     return static_cast<std::int64_t>(kept / width);
 }
 
-// How often ranges of points are split along each coordinate until they are boxes, always along the
-// widest, as far as these are few; empty where they are not for half of the splits.
+// Simulates the splits, always along the widest coordinate, until ranges are boxes. Returns the
+// number of splits per coordinate. Empty if a further coordinate beyond most_split_coordinates
+// becomes the widest before half of the splits are done.
 std::vector<int> splits(const BoxTrial& trial, const std::vector<double>& rows,
                         std::int64_t count) {
     const std::int64_t axes = std::min(trial.axes, trial.d);
@@ -81,8 +83,8 @@ std::vector<int> splits(const BoxTrial& trial, const std::vector<double>& rows,
     return out;
 }
 
-// One coordinate of the boxes that rows lie in: a box has its share of the points, and may reach
-// that far to either side of a row.
+// One coordinate of the boxes: a box holds its share of the sorted points, and may extend that far
+// to either side of a row.
 class Reach {
 public:
     Reach(const std::vector<double>& rows, std::int64_t count, std::int64_t d,
@@ -92,7 +94,7 @@ public:
         std::ranges::sort(sorted_);
         places_ = std::max<std::ptrdiff_t>(1, count >> std::min(times, 62));
     }
-    // How far the box of x is from q, at least.
+    // A lower bound on the distance of q from the box of x.
     double gap(double q, double x) const {
         if (q > x) {
             const auto place = std::ranges::upper_bound(sorted_, x) - sorted_.begin() - 1 + places_;

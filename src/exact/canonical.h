@@ -1,6 +1,6 @@
-// The canonical distance: what "the distance" of two vectors is, to the last bit
-// (docs/exactness.md). This is the plain C++ form with an array of 32 partial accumulators; src/cpu
-// evaluates it in vector registers and src/gpu with one lane per partial, and tests hold the three
+// The canonical distance: it defines "the distance" of two vectors to the last bit
+// (docs/exactness.md). This is the plain C++ form with an array of 32 partial accumulators. src/cpu
+// evaluates it in vector registers and src/gpu with one lane per partial. Tests hold the three
 // together bit for bit.
 #pragma once
 
@@ -13,13 +13,13 @@ namespace kith::exact {
 
 inline constexpr int partials = 32;
 
-// The distance key (docs/exactness.md, section 1) as the order sees it: NaN (inf - inf and its
-// like, from vectors without NaN) counts as +inf, -0 as 0.
+// The distance key (docs/exactness.md, section 1) in its total order: -0 counts as 0, and NaN as
+// +inf. NaN arises from inf - inf and the like, from vectors without NaN.
 KITH_HD double ordered_rank(double r) {
     return r != r ? bits_to_double(0x7ff0000000000000ULL) : r + 0.0;
 }
 
-// The fixed tree over 32 partials of `count` accumulators each; the result is in a[0].
+// The fixed reduction tree over 32 partials of M::accumulators each; the result is in a[0].
 template <class M>
 inline void combine_partials(double (&a)[partials][metric::max_accumulators]) {
     for (int half = partials / 2; half > 0; half /= 2) {
@@ -48,7 +48,7 @@ inline void prepare_vector(double* v, std::int64_t d, double* aux, const metric:
         v[i] = M::template map<O>(v[i], aux, metric::constant<M>(params, i));
 }
 
-// The rank of a pair from prepared coordinates. `scratch` holds d doubles for metrics with
+// The rank of a pair of prepared vectors. `scratch` holds d doubles for metrics with
 // traits.whole_vector.
 template <class M>
 inline double rank(const double* q, const double* x, const double* aux_q, const double* aux_x,

@@ -1,11 +1,11 @@
-// Whole parts that cover something.
+// Integer division that rounds up.
 #pragma once
 
 #include <cstdint>
 
 namespace kith::exact {
 
-// The least whole number that is no less than a / b; a >= 0, b > 0.
+// The least integer not below a / b; a >= 0, b > 0.
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
 }

@@ -1,5 +1,5 @@
-// Panels of columns: what lies left of a panel is taken off all its columns side by side, so that
-// sums which must each keep their order run beside each other. See cholesky.h.
+// Blocked by panels of columns. Products of columns left of a panel are subtracted from all of its
+// columns in parallel lanes, while each sum keeps its order. See cholesky.h.
 #include "exact/cholesky.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace kith::exact {
 namespace {
 
 constexpr const char* stage = "prepare";
-// Sums side by side; columns of a panel; rows of a task.
+// Parallel sums; columns of a panel; rows of a task.
 constexpr std::int64_t lanes = 16, panel = 64, rows_per_task = 16;
 
 std::size_t at(std::int64_t i, std::int64_t j, std::int64_t d) {
@@ -35,8 +35,8 @@ void subtract_products(double* sums, const double* x, const double* y, std::int6
     std::memcpy(sums, s, sizeof s);
 }
 
-// Of rows [first, first + panel) their columns before `first`, transposed in groups of `lanes`
-// rows; rows beyond d are zero.
+// Transposes, in groups of `lanes` rows, the columns before `first` of rows [first, first + panel).
+// Rows beyond d are zero.
 std::vector<double> transposed(const std::vector<double>& a, std::int64_t d, std::int64_t first) {
     std::vector<double> out(static_cast<std::size_t>(panel * first), 0.0);
     for (std::int64_t r = first; r < std::min(first + panel, d); ++r) {
@@ -56,7 +56,7 @@ bool cholesky(std::vector<double>& a, std::int64_t d, int threads, ProgressMeter
     for (std::int64_t first = 0; first < d; first += panel) {
         const std::int64_t last = std::min(first + panel, d);
         const std::vector<double> left = transposed(a, d, first);
-        // Row i of the panel's columns up to `end` less the products of the columns before the
+        // Row i of the panel's columns up to `end`, less the products of the columns before the
         // panel.
         const auto subtract_left = [&](std::int64_t i, std::int64_t end) {
             double sums[panel] = {};  // whole groups of lanes are read
@@ -65,7 +65,7 @@ bool cholesky(std::vector<double>& a, std::int64_t d, int threads, ProgressMeter
                 subtract_products(sums + c, &a[at(i, 0, d)], left.data() + c * first, first);
             std::copy_n(sums, end - first, &a[at(i, first, d)]);
         };
-        // Element (i, j) less the products of the panel's columns before j.
+        // Element (i, j), less the products of the panel's columns before j.
         const auto rest = [&](std::int64_t i, std::int64_t j) {
             double sum = a[at(i, j, d)];
             for (std::int64_t k = first; k < j; ++k) sum -= a[at(i, k, d)] * a[at(j, k, d)];
@@ -94,8 +94,8 @@ bool cholesky(std::vector<double>& a, std::int64_t d, int threads, ProgressMeter
     return true;
 }
 
-// Column c solves L L' y = e_c, `lanes` columns side by side. The columns of a group begin
-// together: what that adds are products with zeros, taken off zeros.
+// Column c solves L L' y = e_c; `lanes` columns run in parallel. All columns of a group start at
+// its first row, which only adds products with zeros to zeros.
 std::vector<double> inverse_from_cholesky(const std::vector<double>& l, std::int64_t d, int threads,
                                           ProgressMeter& progress) {
     std::vector<double> upper(l.size()), inverse(l.size());
@@ -107,7 +107,7 @@ std::vector<double> inverse_from_cholesky(const std::vector<double>& l, std::int
                 });
     progress.throw_if_cancelled();
     watched_for(threads, d, lanes, progress, stage, [&](std::int64_t begin, std::int64_t end) {
-        // From row `begin` on: first the forward solution, then the backward one in its place.
+        // From row `begin` on: the forward solution, then the backward one in place.
         std::vector<double> solution(static_cast<std::size_t>((d - begin) * lanes));
         const auto row = [&](std::int64_t i) { return solution.data() + (i - begin) * lanes; };
         for (std::int64_t i = begin; i < d && !progress.cancelled(); ++i) {

@@ -9,14 +9,14 @@ namespace kith::exact {
 
 namespace {
 
-// Beyond this exponent a power's relative error is no small number, and beyond the second what
-// rounded rows cost is.
+// Beyond max_exponent a power's relative error is no longer small. Beyond max_rounded_exponent the
+// cost of rounded rows is too large.
 constexpr double max_exponent = 1024, max_rounded_exponent = 16;
 
 DirectForm power(double p, double d) {
     DirectForm f;
     f.degree = p;
-    // |q - x| is rounded once, which p counts, and p - 1 products are.
+    // |q - x| is rounded once, which p counts, and p - 1 products are rounded.
     f.error.relative = 2 * p * 0x1p-24;
     if (p == 1) {
         f.step = Step::cityblock;
@@ -61,14 +61,14 @@ DirectForm divergence(double d) {
     DirectForm f;
     f.step = Step::divergence;
     f.coordinates = Coordinates::roots;
-    // The polynomial and the reciprocal; then what the roots' rounding takes of a key, in
-    // proportion and in all; then binary64's logarithms, which cancel.
+    // relative: the polynomial and the reciprocal. absolute: the effect of the roots' rounding on a
+    // key, in proportion and in total, then binary64's logarithms, which cancel.
     f.error.relative = 0x1p-9 + 0x1p-12;
     f.error.absolute = 0x1p-33 + (2 * d + 40) * 0x1p-50;
     return f;
 }
 
-// The form, of coordinates that f32 holds.
+// The form for coordinates that f32 holds.
 std::optional<DirectForm> form_of(const metric::Traits& traits, const metric::Params& params,
                                   ElementType type) {
     const auto d = static_cast<double>(params.d);
@@ -93,13 +93,13 @@ std::optional<DirectForm> form_of(const metric::Traits& traits, const metric::Pa
             f.smallest = 0x1p-100;
             f.largest = 0x1p100;
             f.error.relative = 0x1p-11;
-            // Rounding moves a term by 2^-23, as it moves both parts by 2^-24 of |q| + |x|, and
-            // their quotient is at most 1.
+            // Rounding changes a term by at most 2^-23: it changes both parts by 2^-24 of |q| +
+            // |x|, and their quotient is at most 1.
             f.error.absolute = d * 0x1p-22;
             break;
         case metric::Direct::quotient:
             f.step = Step::quotient;
-            f.largest = 0x1p100;  // a sum that overflows would bring the value to 0
+            f.largest = 0x1p100;  // a sum that overflows would make the value 0
             f.error.sums = 2;
             f.error.relative = 0x1p-23;
             break;
@@ -116,8 +116,8 @@ std::optional<DirectForm> form_of(const metric::Traits& traits, const metric::Pa
 
 }  // namespace
 
-// (a + b)^p <= (1 + s)^(p-1) a^p + (1 + 1 / s)^(p-1) b^p for any s > 0, as the power is convex; b,
-// what two rows have lost, is split into halves.
+// (a + b)^p <= (1 + s)^(p-1) a^p + (1 + 1 / s)^(p-1) b^p for any s > 0, because the power is
+// convex. b is the rounding loss of two rows and is split into halves.
 RoundingCost rounding_cost(const DirectForm& form, std::int64_t d, double split) {
     const auto n = static_cast<double>(d);
     RoundingCost r;
@@ -136,7 +136,7 @@ RoundingCost rounding_cost(const DirectForm& form, std::int64_t d, double split)
             const double p = form.degree, more = p - 1;
             if (p > max_rounded_exponent) break;
             r.power = p;
-            // A quarter more candidates, in as many dimensions as there are coordinates.
+            // About a quarter more candidates, if the data's intrinsic dimension is d.
             if (split == 0) split = 1 / (4 * n * more);
             r.growth = std::pow(1 + split, more);
             r.factor = std::pow(2 * (1 + 1 / split), more);
@@ -162,15 +162,15 @@ std::optional<DirectForm> direct_form(const metric::Traits& traits, const metric
     } else if (form->step == Step::powers) {
         return std::nullopt;
     } else if (form->step == Step::quotient && traits.direct == metric::Direct::quotient) {
-        // Where nothing cancels in the sums either moves by 2^-24 of that of |q| + |x|, and the
-        // quotient is at most 1.
+        // If nothing cancels, either sum changes by 2^-24 of that of |q| + |x|, and the quotient is
+        // at most 1.
         form->coordinates = Coordinates::nearest;
         form->negative = false;
         form->smallest = 0x1p-100;
         form->error.absolute = 0x1p-22;
     }
-    // Of a set it matters only which coordinates are 0; roots are rounded in any case; coordinates
-    // that have to be equal have to be such that f32 holds.
+    // Indicators depend only on which coordinates are 0; roots are rounded anyway; coordinates
+    // compared for equality must be representable in f32.
     return form;
 }
 
@@ -184,7 +184,8 @@ DirectForm few_valued_form(int values) {
 }
 
 std::optional<DirectForm> coarse_form(const metric::Traits& traits, const metric::Params& params) {
-    // Dimensions: 32 bits hold the sum of so many squares of bytes, and f32 that of so many bytes.
+    // Largest dimension: 32 bits hold the sum of this many squares of bytes, and f32 that of this
+    // many bytes.
     constexpr std::int64_t most = std::int64_t{1} << 16;
     std::optional<DirectForm> form = form_of(traits, params, ElementType::f32);
     if (!form || params.d > most) return std::nullopt;
@@ -212,7 +213,7 @@ double share_scale(std::int64_t d) {
 
 double share_weight(std::int64_t d) {
     const auto n = static_cast<double>(d);
-    // d roundings of the sum, 22 of all else, and room.
+    // d roundings of the sum, 22 of everything else, and slack.
     return share_factor(share_scale(d)) * (n + 40) * 0x1p-24 * (1 + 2 * n * 0x1p-24);
 }
 
@@ -224,7 +225,7 @@ DirectBound direct_bound(const DirectError& error, std::int64_t d) {
 }
 
 RoundedBound rounded_bound(const RoundingCost& rounding, const DirectBound& bound) {
-    constexpr double slack = 1 + 0x1p-20;  // what evaluating the bound rounds
+    constexpr double slack = 1 + 0x1p-20;  // covers rounding in evaluating the bound
     return {bound.growth * rounding.growth * rounding.growth * slack,
             bound.growth * rounding.growth * rounding.factor * slack};
 }

@@ -1,4 +1,4 @@
-// What a sample says of the coordinates.
+// Scales and centres of direct forms, from a sample.
 #include "exact/direct_scale.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace kith::exact {
 
 namespace {
 
-// Exponents of 2 of the scale of a key, either way.
+// Largest magnitude of the binary exponent of a key's scale.
 constexpr double max_key_exponent = 800;
 
 }  // namespace
@@ -36,7 +36,7 @@ double direct_scale(const DirectForm& form, const DirectSample& sample) {
 }
 
 std::vector<double> direct_centre(const DirectSample& sample, double scale) {
-    constexpr double steps = 4;  // of the grid, in a typical difference
+    constexpr double steps = 4;  // grid steps per typical difference
     std::vector<double> centre(static_cast<std::size_t>(sample.d)), column;
     for (std::int64_t i = 0; i < sample.d; ++i) {
         column.clear();
@@ -54,7 +54,7 @@ std::vector<double> direct_centre(const DirectSample& sample, double scale) {
 
 namespace {
 
-// What rounding takes from a sample's row in the mean, in coordinates.
+// The mean residual length of a sampled row, in coordinates.
 double mean_loss(const DirectForm& form, const DirectSample& sample, const CoarseScale& words) {
     const WholeRange range = whole_range(form.coordinates);
     double sum = 0, rows = 0;
@@ -74,7 +74,7 @@ double mean_loss(const DirectForm& form, const DirectSample& sample, const Coars
     return sum / rows / words.scale;
 }
 
-// A pair's key.
+// The key of a pair.
 double key_of(const DirectForm& form, const DirectSample& sample, std::int64_t s, std::int64_t r) {
     double key = 0;
     for (std::int64_t i = 0; i < sample.d; ++i) {
@@ -89,14 +89,15 @@ double key_of(const DirectForm& form, const DirectSample& sample, std::int64_t s
     return key;
 }
 
-// Of the nearest pairs of a sample, a hundredth of them, or half of those of few rows: the largest
-// key, and how far they are apart. Pairs of one cluster, where there are some, are among these.
+// The nearest pairs of a sample: one percent of them, or 20 (at most half) if that is more. Gives
+// the largest key among them, and its difference from the smallest. Pairs within a cluster, if any,
+// are among these.
 struct NearPairs {
     double key = 0, spread = 0;
 };
 NearPairs near_pairs(const DirectForm& form, const DirectSample& sample) {
-    // The finer a form, the fewer pairs say that it serves; and a logarithm takes as long as many
-    // differences.
+    // A more precise form needs fewer pairs to show that it serves. A logarithm costs as much as
+    // many differences.
     const std::int64_t most = form.step == Step::logarithms  ? 16
                               : form.step == Step::chebyshev ? 32
                                                              : 64;
@@ -116,16 +117,16 @@ NearPairs near_pairs(const DirectForm& form, const DirectSample& sample) {
             distances[near] - *std::min_element(distances.begin(), distances.end())};
 }
 
-// What a row may cost at most. Candidates beyond the neighbours lie within twice the costs of a
-// query and a point: two thirds of a deviation of Gaussian data's distances at most, of squares,
-// whose split follows the data, a little more.
+// The largest acceptable cost of a row. Candidates beyond the neighbours lie within twice the costs
+// of a query and a point. These costs are at most two thirds of a standard deviation of Gaussian
+// data's distances; slightly more for squares, where the split adapts to the data.
 double most_cost(const DirectForm& form, const NearPairs& near) {
     const double most_of_spread = form.step == Step::squares ? 0.8 : 0.6;
     return most_of_spread / 4 * near.spread;
 }
 
-// What a row costs that has lost so much: its share and, of squares, at the best split, half of
-// what they grow by.
+// The cost of a row with this loss: its share and, for squares at the best split, half of the
+// growth.
 double cost_of(const DirectForm& form, double loss, const NearPairs& near) {
     return form.step == Step::squares ? 2 * std::sqrt(near.key) * loss
                                       : form.rounding.factor * loss;
@@ -135,7 +136,7 @@ double best_split(const DirectForm& form, double loss, const NearPairs& near) {
     return std::clamp(2 * loss / std::sqrt(near.key), 0x1p-20, 0.5);
 }
 
-// In fewer dimensions neighbours are nearer than a coarse form tells apart.
+// In fewer dimensions neighbours are too near for a coarse form to separate.
 std::int64_t least_dimensions(const DirectForm& form) {
     return form.coordinates == Coordinates::rounded_bytes ? 32 : 8;
 }
@@ -191,13 +192,10 @@ std::optional<CoarseScale> coarse_scale(const DirectForm& form, const DirectSamp
         return words;
     }
     if (!enough) return std::nullopt;
-    // Outliers are cut off where that costs less than coarser steps for all, but where steps are
-    // fine enough without that, there is room for what the sample has not seen: a row that is cut
-    // off is a candidate of all queries, or, of squares, of many. On an NVIDIA H200, 2026-11-22, of
-    // Gaussian data (n 131,072, q 4,096, d 128) whose maxima were cut off for a mean share of the
-    // least 61 queries were left without a certificate, and 61 candidates a query; a model of its
-    // squares has 344 candidates a query, and 91 with a fifth of room. Sums lose as much as is cut
-    // off.
+    // Clips outliers if that costs less than coarser steps for all rows. A clipped row is a
+    // candidate of all queries, or of many for squares. Therefore, where steps are precise enough,
+    // the range keeps a margin for values beyond the sample's maxima (measured: benchmarks of
+    // Gaussian data). Sums need no margin: they lose only what is clipped.
     const NearPairs near = near_pairs(form, sample);
     const double room = form.step == Step::chebyshev ? 1.5 : form.step == Step::squares ? 1.2 : 1;
     const double enough_for = most_cost(form, near);
@@ -215,7 +213,7 @@ std::optional<CoarseScale> coarse_scale(const DirectForm& form, const DirectSamp
     }
     words.scale = best;
     words.split = best_split(form, least_loss, near);
-    // Keys of rows that are covered must be finite, as those of `degree` are.
+    // Keys of covered rows must be finite; they scale with the power `degree`.
     const double exponent = std::log2(best) * form.degree;
     if (!(cost_of(form, least_loss, near) <= enough_for) ||
         !(std::abs(exponent) <= max_key_exponent))

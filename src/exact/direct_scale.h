@@ -10,7 +10,7 @@
 
 namespace kith::exact {
 
-// The median, not a mean of two; `values`, at least one, change their order.
+// The upper median, not a mean of two. `values` must not be empty, and are reordered.
 double middle(std::vector<double>& values);
 
 // Rows of a sample, `stride` values apart.
@@ -19,17 +19,17 @@ struct DirectSample {
     std::int64_t count, d, stride;
     double at(std::int64_t row, std::int64_t i) const { return rows[row * stride + i]; }
 };
-// The power of two by which coordinates are scaled, from the largest differences of coordinates of
-// successive rows: typical ones become about 1, so that powers neither overflow nor underflow. That
-// of a key leaves room for binary64's own range.
+// The power of two that scales the coordinates, from the largest differences of coordinates of
+// successive rows. Typical differences become about 1, so that powers neither overflow nor
+// underflow. The scale of a key stays well within binary64's range.
 double direct_scale(const DirectForm& form, const DirectSample& sample);
-// The medians of the coordinates: coarse where rows differ, so that data of few bits keep
-// coordinates that f32 holds.
+// The medians of the coordinates, rounded to a grid where rows differ, so that data of few bits
+// keep coordinates that f32 holds exactly.
 std::vector<double> direct_centre(const DirectSample& sample, double scale);
-// Centre and scale of a coarse form's words, and how the cost of rounding is best split
-// (rounding_cost); none where the sample says that its error would leave too many candidates.
+// Centre and scale of a coarse form's words, and the best split of the rounding cost
+// (rounding_cost). None if the sample predicts that the error leaves too many candidates.
 struct CoarseScale {
-    std::vector<double> centre;  // empty where the words have none
+    std::vector<double> centre;  // empty if the words have none
     double scale = 1, split = 0;
 };
 std::optional<CoarseScale> coarse_scale(const DirectForm& form, const DirectSample& sample,

@@ -1,4 +1,4 @@
-// One element of any searchable type as an exact binary64 value, on host and device.
+// Loads one element of any searchable type as an exact binary64 value, on host and device.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ KITH_HD float bfloat_to_float(std::uint16_t b) {
     return bits_to_float(static_cast<std::uint32_t>(b) << 16);
 }
 
-// An element's value.
+// The value of an element.
 KITH_HD double value_of(float x) {
     return x;
 }
@@ -52,7 +52,7 @@ KITH_HD double value_of(std::uint8_t x) {
     return x;
 }
 
-// What use(elements) makes of an array of `type`, as that type's. The switch is uniform over a
+// Returns use(elements) for an array of `type`, cast to that type. The switch is uniform over a
 // warp.
 template <class Use>
 KITH_HD auto with_elements(const void* data, ElementType type, const Use& use) {
@@ -67,7 +67,7 @@ KITH_HD auto with_elements(const void* data, ElementType type, const Use& use) {
             return use(static_cast<const bfloat16*>(data));
         case ElementType::i8:
             return use(static_cast<const std::int8_t*>(data));
-        default:  // u8: points and queries are of no other type
+        default:  // u8: points and queries have no other type
             return use(static_cast<const std::uint8_t*>(data));
     }
 }

@@ -1,4 +1,4 @@
-// The factor of a matrix and its bounds; see factor.h.
+// Computes the factor of a matrix and its bounds; see factor.h.
 #include "exact/factor.h"
 
 #include <algorithm>
@@ -11,10 +11,10 @@ namespace kith::exact {
 
 namespace {
 
-// The most that an exponent of W may be, either way: coordinates, ranks and their squares stay
-// within binary64.
+// The largest magnitude of an exponent of W: coordinates, ranks and their squares stay within
+// binary64's range.
 constexpr int largest_exponent = 500;
-// Room for the rounding of the norms below and for what is of second order.
+// Covers the rounding of the norms below and second-order terms.
 constexpr double slack = 1.01;
 
 double norm(const std::vector<double>& values) {
@@ -44,7 +44,7 @@ Factor factorise(const std::vector<double>& matrix, std::int64_t d, int threads,
     });
     progress.throw_if_cancelled();
     const double size_of_scaled = norm(scaled);
-    // What is antisymmetric adds nothing to a quadratic form.
+    // The antisymmetric part adds nothing to a quadratic form.
     for (std::size_t i = 0; i < size; ++i)
         for (std::size_t j = 0; j < i; ++j)
             scaled[i * size + j] = 0.5 * (scaled[i * size + j] + scaled[j * size + i]);

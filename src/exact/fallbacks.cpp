@@ -1,4 +1,4 @@
-// The causes in words.
+// Texts of the causes.
 #include "exact/fallbacks.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A metric that has been validated. Backends trust it and never look at Options.
+// A validated metric. Backends trust it and never read Options.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct Program;
 
 namespace kith {
 
-// A validated metric: parameters completed, the constants owned.
+// A validated metric: parameters are complete, and constants are owned.
 struct MetricSpec {
     MetricId id = MetricId::sqeuclidean;
     metric::Params params;  // .constants points into `constants` (host)
@@ -22,8 +22,8 @@ struct MetricSpec {
     std::shared_ptr<const ::kith::formula::Program> formula;
     double start = 0;  // formula, functor
     const FunctorMetric* functor = nullptr;
-    // Distance keys are wide keys (exact/wide_key.h). Of plain scans on a CPU: filters know nothing
-    // of it.
+    // Distance keys are wide keys (exact/wide_key.h). Only full scans on a CPU use them; filters do
+    // not.
     bool wide = false;
 };
 

@@ -1,4 +1,4 @@
-// The value of a missing neighbour: the infinity that comes last.
+// The value of a missing neighbour: the infinity that sorts last.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace kith::exact {
 
-// +infinity where the smallest are wanted, -infinity where the largest are. T: float, double,
-// float16 or bfloat16.
+// +infinity if the smallest are selected, -infinity if the largest are. T: float, double, float16
+// or bfloat16.
 template <class T>
 KITH_HD constexpr T missing_value(bool largest) {
     if constexpr (std::is_same_v<T, float16>)

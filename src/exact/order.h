@@ -1,4 +1,4 @@
-// The total order of values as unsigned keys: comparing keys compares values, -0 equals +0, NaN
+// The total order of values as unsigned keys. Comparing keys compares values; -0 equals +0, and NaN
 // comes after everything.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Progress of a call that is made of parts: searches, each of which may be too short for a report
+// Progress of a call that consists of several searches, each of which may be too short for a report
 // of its own.
 #pragma once
 
@@ -10,18 +10,18 @@
 
 namespace kith {
 
-// The callbacks of the parts ask the caller's, as does the end of each part; reports count the
-// parts' work. The calling thread alone.
+// Polls the caller's callback from the callbacks of the parts and at the end of each part. Reports
+// count finished parts. For the calling thread only.
 class PartsMeter {
 public:
-    // `callback` outlives it; `total`: the work of all parts.
+    // `callback` must outlive the object; `total`: the work of all parts.
     PartsMeter(const std::function<bool(const Progress&)>& callback, double total,
                const char* stage)
         : meter_(callback, total), stage_(stage), heard_(static_cast<bool>(callback)) {}
     PartsMeter(const PartsMeter&) = delete;
     PartsMeter& operator=(const PartsMeter&) = delete;
 
-    // `options` as the searches of a part take them; not beyond this meter's life.
+    // `options` for the searches of a part; valid during this object's life.
     Options of_part(Options options) {
         options.progress = nullptr;
         if (heard_)
@@ -32,8 +32,9 @@ public:
         return options;
     }
 
-    // What `part` returns, which is so much of the work. Throws what the caller's callback threw,
-    // cancelled where it wants no more, else what the part threw.
+    // Runs `part`, which is `work` of the total, and returns its result. Rethrows an exception of
+    // the caller's callback; throws `cancelled` if the callback cancels; else throws what the part
+    // threw.
     template <class F>
     auto run(double work, const F& part) {
         if constexpr (std::is_void_v<std::invoke_result_t<const F&>>) {

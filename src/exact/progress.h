@@ -1,4 +1,4 @@
-// ProgressMeter: counts finished pairs from any thread, calls the caller's callback from the
+// ProgressMeter counts finished pairs from any thread, and calls the caller's callback from the
 // calling thread only.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace kith {
 
 class ProgressMeter {
 public:
-    // Between two reports; tests want one at every poll.
+    // Least time between two reports; tests report at every poll.
     static inline std::atomic<int> milliseconds_between = 100;
 
     ProgressMeter(const std::function<bool(const Progress&)>& callback, double total)
@@ -24,35 +24,36 @@ public:
           start_(std::chrono::steady_clock::now()),
           last_(start_) {}
 
-    // What was done is done again: counts from nothing. Where nothing else runs.
+    // Resets the count for a repeated pass. No other thread may be at work.
     void restart() { done_ = 0; }
-    // Any thread.
+    // Any thread may call it.
     void add(double pairs) { done_.fetch_add(pairs, std::memory_order_relaxed); }
     double done() const { return done_.load(std::memory_order_relaxed); }
     bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
 
-    // The calling thread, often: reports about ten times a second.
+    // For the calling thread, which calls it often: reports about ten times a second.
     void poll(const char* stage) {
         if (!callback_ || cancelled()) return;
         const auto now = std::chrono::steady_clock::now();
         if (now - last_ <
             std::chrono::milliseconds(milliseconds_between.load(std::memory_order_relaxed)))
             return;
-        const machine::FloatState
-            state;  // a callback of the library's own comes from where its caller's is
+        // The callback runs with its caller's floating-point state.
+        const machine::FloatState state;
         const double seconds = std::chrono::duration<double>(now - start_).count();
         try {
             if (!machine::for_caller(callback_)(
                     Progress{done_.load(std::memory_order_relaxed), total_, seconds, stage}))
                 cancelled_ = true;
-        } catch (...) {  // not through the threads of a search: the caller gets it at its end
+        } catch (...) {  // kept from the search's threads: the caller gets it at the end
             thrown_ = std::current_exception();
             cancelled_ = true;
         }
-        last_ = std::chrono::steady_clock::now();  // a slow callback is not called all the time
+        // measured from its end, so that a slow callback is not called all the time
+        last_ = std::chrono::steady_clock::now();
     }
 
-    // The calling thread, where nothing else runs.
+    // For the calling thread, when no other is at work.
     void throw_if_cancelled() const {
         if (thrown_) std::rethrow_exception(thrown_);
         if (cancelled()) throw Error(ErrorCode::cancelled, "cancelled by the progress callback");

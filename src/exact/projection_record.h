@@ -1,5 +1,5 @@
-// How the queries that a projection has been tried with fared: they may be unlike the points that
-// it was made for.
+// Success of a projection on actual queries, which may differ from the points that it was fitted
+// to.
 #pragma once
 
 #include <atomic>
@@ -7,14 +7,14 @@
 
 namespace kith::exact {
 
-// For several threads at once.
+// Safe for concurrent use.
 class ProjectionRecord {
 public:
     void note(std::int64_t tried, std::int64_t left) {
         tried_.fetch_add(tried, std::memory_order_relaxed);
         left_.fetch_add(left, std::memory_order_relaxed);
     }
-    // Whether it has answered most of them.
+    // True if the projection has answered most queries.
     bool pays() const {
         const std::int64_t tried = tried_.load(std::memory_order_relaxed);
         return tried < least_judged || 2 * left_.load(std::memory_order_relaxed) < tried;

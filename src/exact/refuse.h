@@ -1,4 +1,4 @@
-// The one way to refuse an argument: a message that names it, says its value and what was expected.
+// The single way to reject an argument: the message names it, its value and what was expected.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,5 +1,4 @@
-// What a backend is asked for, validated and planned: a search, a selection, a part of a graph in
-// grids.
+// Validated and planned requests to a backend: a search, distances, a selection.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,7 @@
 namespace kith {
 
 struct SearchRequest {
-    MatrixView queries;  // of a graph: the points
+    MatrixView queries;  // for a graph: the points
     std::int64_t k = 0;
     bool graph = false;  // query i excludes id i
     const Plan& plan;
@@ -20,26 +19,25 @@ struct SearchRequest {
     void* stream = nullptr;  // cudaStream_t of the caller
     ProgressMeter& progress;
     NeighborsView out;  // in host or device memory
-    Report& report;     // counters are added
-    bool keys = false;  // distances are the distance keys (exactness.md, section 1); with f64
+    Report& report;     // counters are added to it
+    bool keys = false;  // report distance keys (exactness.md, section 1) as distances; needs f64
 };
 
-// All distances of the queries to points that have been prepared.
+// All distances of the queries to prepared points.
 struct DistancesRequest {
     MatrixView queries;
-    const Plan& plan;        // of the full scan
+    const Plan& plan;        // of a full scan
     bool f64 = false;        // values are f64, else f32
     void* stream = nullptr;  // cudaStream_t of the caller
     ProgressMeter& progress;
-    DistancesView out;  // its stride is set
+    DistancesView out;  // with its stride set
 };
 
-// What is to be selected from the rows of a matrix.
+// A selection from the rows of a matrix.
 struct Selection {
     std::int64_t k = 0;
     bool largest = false, sorted = true;
-    const std::int64_t* lengths =
-        nullptr;  // of each row, at most its columns, or null: all of them
+    const std::int64_t* lengths = nullptr;  // per row, at most its columns; null: all columns
 };
 
 struct SelectRequest {
@@ -48,7 +46,7 @@ struct SelectRequest {
     bool lengths_on_device = false;
     const Plan& plan;
     void* stream = nullptr;
-    bool enqueue = false;  // only enqueues: everything lies on the plan's device
+    bool enqueue = false;  // only enqueue: everything is on the plan's device
     ProgressMeter& progress;
     NeighborsView out;
     Report& report;

@@ -1,4 +1,4 @@
-// Memory of results and copies, asked for before it is taken.
+// Checks for memory of results and copies before it is allocated.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace kith {
 
-// As require_memory(), of rows x cols cells of so many bytes. Fewer than 16 MiB are not worth the
-// question.
+// Calls require_memory() for rows x cols cells of cell_bytes bytes. Requests below 16 MiB are not
+// checked.
 template <class What>
 void require_cells(std::int64_t rows, std::int64_t cols, std::int64_t cell_bytes,
                    const What& what) {

@@ -1,4 +1,4 @@
-// Doubles rounded to f32 in one direction, for bounds that f32 kernels hold values against.
+// Rounds doubles to f32 in one direction, for bounds that f32 kernels compare values with.
 #pragma once
 
 #include <cmath>

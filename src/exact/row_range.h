@@ -1,4 +1,4 @@
-// Ranges of the rows of matrices and results.
+// Row ranges of matrices and results.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline MatrixView rows_of(const MatrixView& view, std::int64_t first, std::int64
     return part;
 }
 
-// Those of a result from `first` on.
+// The rows of a result from `first` on.
 inline NeighborsView rows_of(const NeighborsView& out, std::int64_t first, std::int64_t k,
                              bool f64) {
     NeighborsView part = out;

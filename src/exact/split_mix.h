@@ -1,11 +1,11 @@
-// Random numbers that are a function of a seed and of what they are for, the same on any machine.
+// Counter-based random numbers: a function of a seed and an index, equal on all machines.
 #pragma once
 
 #include <cstdint>
 
 namespace kith {
 
-// The output of SplitMix64 (Steele, Lea and Flood 2014) number `at` from the state `seed` on.
+// Output number `at` of SplitMix64 (Steele, Lea and Flood 2014) from the state `seed`.
 inline std::uint64_t split_mix(std::uint64_t seed, std::uint64_t at) {
     constexpr std::uint64_t step = 0x9E3779B97F4A7C15ULL;
     std::uint64_t z = seed + (at + 1) * step;

@@ -1,4 +1,4 @@
-// Order statistics of many values from those of few.
+// Estimates order statistics of many values from a sample.
 #pragma once
 
 #include <algorithm>
@@ -8,9 +8,9 @@
 
 namespace kith::exact {
 
-// The value of that rank (from 0; not negative) of `values`, which are not empty and which it
-// reorders, as a distance from `least`; of a rank below 1 the first ones are continued as a power
-// of their rank. Ranks beyond the last are the last.
+// Estimates the value with this rank (from 0; not negative) among `values`, which must not be empty
+// and are reordered. Values are taken as distances from `least`. Ranks below 1 extrapolate the
+// first distances as a power of the rank; ranks beyond the last give the last.
 inline double value_at_rank(std::vector<double>& values, double least, double rank) {
     const auto distance = [&](double value) { return std::max(value - least, 1e-300); };
     const auto last = static_cast<double>(values.size() - 1);
@@ -21,7 +21,7 @@ inline double value_at_rank(std::vector<double>& values, double least, double ra
     }
     constexpr double far = 16;
     const auto behind = values.begin() + 1 + static_cast<std::ptrdiff_t>(std::min(far - 1, last));
-    // Of many values, hardly any of which is among the first, faster than nth_element().
+    // Faster than nth_element() for a short prefix of many values.
     std::partial_sort(values.begin(), behind, values.end());
     const double first = distance(values.front());
     const double slope = std::log(distance(*(behind - 1)) / first) / std::log(far);

@@ -1,4 +1,4 @@
-// Tasks on several threads that the caller's progress callback watches and can cancel.
+// Parallel tasks with a progress callback that can cancel them.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 
 namespace kith {
 
-// As machine::parallel_tasks. The calling thread polls after each of its tasks, while it waits for
-// the others and when all have ended; once cancelled no task begins. Tasks are to be short, or to
-// poll (worker 0) and look at cancelled() themselves. `cost`: as ThreadPool::run has it.
+// machine::parallel_tasks with polling. The calling thread polls after each of its tasks, while it
+// waits for the others and when all have ended. After a cancellation no task begins. A task must be
+// short, or poll (worker 0) and check cancelled() itself. `cost`: see ThreadPool::run.
 template <class F>
 void watched_tasks(int threads, std::int64_t count, ProgressMeter& progress, const char* stage,
                    const F& work, machine::ThreadPool::Cost cost = machine::ThreadPool::unknown) {
@@ -27,7 +27,7 @@ void watched_tasks(int threads, std::int64_t count, ProgressMeter& progress, con
     progress.poll(stage);
 }
 
-// The same of ranges of up to `grain` numbers that make up [0, n): work(first, last).
+// Likewise for ranges of up to `grain` numbers that cover [0, n): work(first, last).
 template <class F>
 void watched_for(int threads, std::int64_t n, std::int64_t grain, ProgressMeter& progress,
                  const char* stage, const F& work) {

@@ -1,8 +1,8 @@
-// Wide keys: what orders pairs of a root whose distance binary64 holds, but not its power, the
-// distance key (docs/exactness.md, section 1). A key that is 0, infinite or in_range() is its own
-// wide key. In place of others are the distances, with 48 significant bits: those below all keys in
-// the numbers from 0 to least_key, those above them in the numbers from end_of_keys on. So wide
-// keys are ordered as numbers are.
+// Wide keys order pairs of metrics with a root (docs/exactness.md, section 1) even if the distance
+// key, a power of the distance, over- or underflows binary64. A key that is 0, infinite or
+// in_range() is its own wide key. Any other is replaced by the distance with 48 significant bits.
+// Distances below all keys are encoded in the numbers from 0 to least_key, distances above in the
+// numbers from end_of_keys on. Hence wide keys compare as numbers.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,7 @@
 
 namespace kith::exact {
 
-// Smaller keys have lost to underflow what their root would show; larger ones leave room for wide
-// keys.
+// Smaller keys have lost digits of the root to underflow; larger ones leave room for wide keys.
 inline constexpr double least_key = 0x1p-960, end_of_keys = 0x1p990;
 
 inline bool in_range(double key) {
@@ -25,10 +24,10 @@ inline bool in_range(double key) {
 namespace detail {
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
-// Bits of a distance that a wide key has no room for.
+// Bits of a distance that a wide key drops.
 inline constexpr int lost_bits = 5;
-// Distances of large powers are below 1 where they are below all keys, and not where they are above
-// them. Multiplied by `normal` the smallest is a normal number.
+// Distances of large powers are below 1 if they are below all keys, and not if they are above them.
+// `normal` times the smallest distance is a normal number.
 inline constexpr double normal = 0x1p100;
 
 inline std::uint64_t shortened(double x) {
@@ -37,8 +36,8 @@ inline std::uint64_t shortened(double x) {
 
 }  // namespace detail
 
-// The distance of two mapped vectors of a metric with Traits::root, right to a few roundings
-// wherever it is a number of binary64: of differences that are scaled, those of a square exactly.
+// The distance of two mapped vectors of a metric with Traits::root, correct to a few roundings
+// whenever it is representable in binary64. It scales the differences, exactly for squares.
 // `scratch`: 3 d doubles.
 template <class M>
 double scaled_distance(const double* q, const double* x, const metric::Params& params,
@@ -63,7 +62,7 @@ double scaled_distance(const double* q, const double* x, const metric::Params& p
     }
     int exponent = std::ilogb(largest);
     if constexpr (M::traits.factored) {
-        double diagonal = 0;  // has the largest magnitude of a matrix that is positive definite
+        double diagonal = 0;  // holds the largest magnitude of a positive definite matrix
         for (std::int64_t i = 0; i < d; ++i)
             diagonal = std::max(diagonal, params.constants[i * d + i]);
         if (diagonal > 0) exponent += std::ilogb(diagonal) / 2;
@@ -72,19 +71,19 @@ double scaled_distance(const double* q, const double* x, const metric::Params& p
     return std::ldexp(report(), exponent);
 }
 
-// The wide key of a pair whose key is not in_range(), of its scaled_distance().
+// The wide key of a pair with a key that is not in_range(), from its scaled_distance().
 inline double wide_key(double key, double distance) {
     if (distance == 0 || distance == detail::infinity) return distance;
     if (key < least_key)
         return bits_to_double(detail::shortened(std::min(distance, 1.0) * detail::normal));
-    // What would be rounded to infinity is not.
+    // A finite distance is never rounded to infinity.
     const std::uint64_t most = detail::shortened(detail::infinity) - 1,
                         bits = std::min(detail::shortened(std::max(distance, 1.0)), most);
     return bits_to_double(double_to_bits(end_of_keys) + bits - detail::shortened(1.0));
 }
 
-// The distance of a wide key, report(key) of those that are keys. It never falls where the key
-// grows.
+// The distance of a wide key; report(key) if it is an ordinary key. Monotone: it never decreases as
+// the key grows.
 template <class Report>
 double wide_distance(double key, const Report& report) {
     if (key == 0 || key == detail::infinity || in_range(key)) return report(key);

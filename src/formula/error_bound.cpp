@@ -1,5 +1,5 @@
-// The bound of error_bound.h: intervals and errors, carried from value to value and from coordinate
-// to coordinate.
+// The bound of error_bound.h: intervals and errors, propagated from value to value and from
+// coordinate to coordinate.
 #include "formula/error_bound.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace kith::formula {
 
 namespace {
 
-// An arithmetic: its roundings, and the errors of its functions.
+// An arithmetic: its rounding, its range, and the errors of its functions.
 struct Arithmetic {
     bool single;
     double unit, underflow, largest, smallest_normal;
@@ -19,33 +19,34 @@ struct Arithmetic {
 constexpr Arithmetic f32{true, 0x1p-24, 0x1p-150, 0x1.fffffep127, 0x1p-126};
 constexpr Arithmetic f64{false, 0x1p-53, 0x1p-1074, 0x1.fffffffffffffp1023, 0x1p-1022};
 
-// Values of the special function units (PTX ISA, 9.7.3): reciprocal, root, log2, exp2. The root's
-// is taken twice.
+// Errors of the special function units (PTX ISA, 9.7.3): reciprocal, root, log2, exp2. The root's
+// error is doubled.
 constexpr double reciprocal_error = 0x1p-23, root_error = 0x1p-22, log2_error = 0x1p-22,
                  exp2_error = 0x1p-22;
-// metric/portable.h: a few ulp; of a power a few ulp times |p log t|, which is below 746.
+// metric/portable.h: a few ulp; for powers a few ulp times |p log t|, which is below 746.
 constexpr double portable_error = 0x1p-48, portable_power_error = 0x1p-38;
-// Beyond it a power is no step of a distance; below 2^-126 f32 may take it for 0, and 0 log 0 is no
-// number.
+// Larger exponents do not occur in distances. Exponents below 2^-126 may be 0 in f32, and 0 log 0
+// is NaN.
 constexpr double most_exponent = 1024;
-// Of a bound that serves.
+// The largest relative error of a useful bound.
 constexpr double most_relative = 0.125;
-// Operations of a pair and coordinate, about: of longer formulas tiles in f32 would be mostly
-// waiting for their text.
+// Approximate limit on operations per pair and coordinate: tiles in f32 of longer formulas would
+// mostly wait for instruction fetches.
 constexpr std::ptrdiff_t most_operations = 100;
-// Steps of an analysis: d times those values of a program that depend on the running one.
+// Limit on the steps of an analysis: d times the number of values that depend on the running one.
 constexpr double most_steps = 0x1p21;
 
-// A value as a real number lies from lo to hi; the computed one is within rel |real| + abs of it.
+// The real value is in [lo, hi]; the computed one is within rel |real| + abs of it.
 struct State {
     double lo = 0, hi = 0, rel = 0, abs = 0;
-    bool sure = false;  // the computed value is not below 0, whatever its error
+    bool sure = false;  // the computed value is not negative, whatever its error
     double most() const { return std::max(std::fabs(lo), std::fabs(hi)); }
     double least() const { return lo > 0 ? lo : hi < 0 ? -hi : 0; }
     bool exact() const { return rel == 0 && abs == 0; }
-    // The computed value is 0, or has a sign, where the real one is or has.
+    // The computed value is 0, or has a sign, exactly if the real one is or has.
     bool same_sign() const { return abs == 0 && rel < 1; }
-    // The computed value is at least this, where lo is not below 0, and its magnitude at most that.
+    // Bounds of the computed value: at least computed_least() if lo >= 0, and at most
+    // computed_most() in magnitude.
     double computed_least() const { return lo * (1 - rel) - abs; }
     double computed_most() const { return most() * (1 + rel) + abs; }
 };
@@ -54,14 +55,14 @@ struct Refused {
     const char* why;
 };
 
-// Outwards, by more than binary64 rounds; 0 is exact.
+// Widens outwards by more than binary64's rounding; 0 is exact.
 void set_interval(State& s, double lo, double hi) {
     constexpr double wider = 0x1p-50, tiny = 1e-300;
     s.lo = lo > 0 ? (lo < tiny ? 0 : lo * (1 - wider)) : lo < 0 ? lo * (1 + wider) - tiny : 0;
     s.hi = hi > 0 ? hi * (1 + wider) + tiny : hi < 0 ? (hi > -tiny ? 0 : hi * (1 - wider)) : 0;
 }
 
-// A little wider; and (1 - r)^-p - 1.
+// `widened` adds a small margin; power_error is (1 - r)^-p - 1.
 double widened(double error) {
     return error * (1 + 0x1p-30);
 }
@@ -82,7 +83,7 @@ public:
         State a = constant(start);
         std::int32_t first_running = 0;
         const auto count = static_cast<std::int32_t>(program_.values.size());
-        // By level: what does not depend on the running value comes first.
+        // Values are ordered by level: those independent of the running value come first.
         while (first_running < count && value(first_running).level != Level::running)
             step(first_running++, a);
         if (static_cast<double>(count - first_running) * static_cast<double>(d) > most_steps)
@@ -99,7 +100,7 @@ public:
     }
 
 private:
-    // The value is base^power, as repeated products of it have it.
+    // The value is base^power, computed as repeated products.
     struct Power {
         std::int32_t base;
         int power;
@@ -142,7 +143,7 @@ private:
         }
         return s;
     }
-    // The value of these errors, rounded once.
+    // The value with these errors, rounded once.
     State rounded(State s) const {
         s.rel += of_.unit * (1 + s.rel);
         s.abs *= 1 + of_.unit;
@@ -220,8 +221,8 @@ private:
             return zero_or_one();
         throw Refused{undecided};
     }
-    // `i` where `from` < `what` or, at least, not the other way round: a difference of the two is
-    // not negative.
+    // The state of value `i`, given from <= what: if `i` is the difference what - from, it is not
+    // negative.
     State ordered(std::int32_t i, std::int32_t from, std::int32_t what) {
         State s = state(i);
         if (value(i).op == Op::subtract && value(i).args[0] == what && value(i).args[1] == from &&
@@ -337,16 +338,16 @@ private:
         if (x.computed_least() < of_.smallest_normal) s.abs += 0x1p-62;
         return s;
     }
-    // 2^y where y, at most so large, is wrong by `error`: of what is not below 2^-126, and that is
-    // taken for 0.
+    // Errors of 2^y if y, limited by most_exp2, has an error of `error`: of results down to 2^-126,
+    // and of results flushed to 0.
     static void exp2_errors(State& s, double error) {
-        // What is as small as that is lost where denormals are read as 0.
+        // Operands as small as 2^-120 are lost where denormals are read as 0.
         const double grown = widened(std::expm1((error + 0x1p-120) * 0.6931471805599454));
         s.rel += (grown + exp2_error * (1 + grown)) * (1 + s.rel);
         s.abs = s.abs * (1 + grown) * (1 + exp2_error) + 0x1p-124;
     }
     static constexpr double most_exp2 = 130;
-    // t^p, p a constant that is no small whole number; in f32 2^(p log2 t).
+    // t^p for a constant p other than a small integer; in f32 2^(p log2 t).
     State power(const State& x, std::int32_t exponent) {
         if (value(exponent).op != Op::constant)
             throw Refused{"the exponent of a power is no constant"};
@@ -378,7 +379,7 @@ private:
         const double from = std::log2(std::max(least, 0x1p-126)),
                      to = std::log2(std::max(x.computed_most(), 0x1p-126));
         const double y = std::min(size * std::max(std::fabs(from), std::fabs(to)), most_exp2);
-        // Below, t is read as 0.
+        // A smaller t is read as 0.
         if (p > 0 && least < 0x1p-126) s.abs += std::pow(0x1p-125, p);
         exp2_errors(s, widened(log2_error * std::max(size, y) + 2.25 * of_.unit * y));
         return s;
@@ -438,7 +439,7 @@ ErrorBound error_bound(const Program& program, double start, std::int64_t d, con
         const double relative = (single.rel + wide.rel) / (1 - wide.rel);
         const double absolute = single.abs + wide.abs + relative * wide.abs;
         if (!(relative <= most_relative)) throw Refused{"its error in f32 grows too large"};
-        // More than what all of this rounds.
+        // A margin above the rounding of this computation.
         constexpr double wider = 1 + 0x1p-20;
         bound.signed_keys = single.lo < 0 || !wide.sure;
         bound.relative = bound.signed_keys ? 0 : relative * wider;

@@ -1,6 +1,6 @@
-// What each operation of a formula computes, over the vocabulary of metric/ops.h: one text for
-// folding constants and for every instruction set. Comparisons and logic give 1 and 0; what is not
-// zero, NaN too, is true, as in C.
+// The semantics of a formula's operations, over the vocabulary of metric/ops.h: one text for
+// constant folding and for every instruction set. Comparisons and logic give 1 and 0. Any nonzero
+// value, NaN included, is true, as in C.
 #pragma once
 
 #include "formula/tree.h"

@@ -1,4 +1,4 @@
-// From the tree to straight-line code: folding, common subexpressions, levels, slots.
+// Compiles the tree to straight-line code: folding, common subexpressions, levels, slots.
 #include "formula/program.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ double fold(Op op, double a, double b, double c) {
     return 0;
 }
 
-// Values in the order of the tree, equal ones once.
+// Values in the order of the tree; equal ones are merged.
 class Builder {
 public:
     explicit Builder(const Tree& tree) {
@@ -37,7 +37,7 @@ public:
         result_ = value_of.back();
     }
 
-    // What the result needs, by level.
+    // The values that the result needs, by level.
     Program program() const {
         std::vector<bool> needed(values_.size(), false);
         needed[static_cast<std::size_t>(result_)] = true;
@@ -98,7 +98,8 @@ private:
         return intern(value);
     }
 
-    // As portable::any_pow: the product from left to right, its reciprocal for a negative power.
+    // Matches portable::any_pow: the product from left to right, and its reciprocal for a negative
+    // power.
     std::int32_t whole_power(std::int32_t base, int p) {
         if (p == 0) return constant(1);
         std::int32_t product = base;
@@ -111,8 +112,8 @@ private:
     std::int32_t result_ = 0;
 };
 
-// A value's slot is free again after its last use, unless a later level uses it: that comes back to
-// it.
+// A value's slot is free after its last use, unless a later level uses the value: a later level may
+// read it again.
 void assign_slots(Program& program) {
     const auto count = static_cast<std::int32_t>(program.values.size());
     std::vector<std::int32_t> last_use(program.values.size(), -1);
@@ -133,7 +134,7 @@ void assign_slots(Program& program) {
         if (arity(v.op) == 0) continue;
         auto& free_slots = idle[static_cast<std::size_t>(v.level)];
         for (int j = 0; j < arity(v.op); ++j) {
-            // An argument may stand twice.
+            // An argument may occur twice.
             std::int32_t& last = last_use[static_cast<std::size_t>(v.args[j])];
             if (last != i || value(v.args[j]).slot < 0) continue;
             free_slots.push_back(value(v.args[j]).slot);

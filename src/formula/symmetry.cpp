@@ -1,6 +1,6 @@
-// See symmetry.h. Two relations between a node i whose variables have changed places and a node j:
-// equal in all bits, and equal but for the sign (of zeros too, whichever they have: an absolute
-// value or a square does not see it).
+// See symmetry.h. The proof relates a node i with exchanged variables and a node j: bit-equal, or
+// equal except for the sign. The second includes zeros of either sign, which an absolute value or a
+// square hides.
 #include "formula/symmetry.h"
 
 #include <bit>
@@ -10,7 +10,7 @@ namespace kith::formula {
 
 namespace {
 
-// Comparisons that a formula is worth.
+// Limit on comparisons per formula.
 constexpr int most_steps = 20000;
 
 class Prover {

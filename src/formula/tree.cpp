@@ -27,7 +27,7 @@ struct Operator {
     Op op;
     bool swapped = false;
 };
-// A text comes before its own beginnings.
+// A longer operator precedes its own prefixes.
 constexpr Operator operators[] = {
     {"||", 1, Op::logical_or}, {"&&", 2, Op::logical_and}, {"==", 3, Op::equal},
     {"!=", 3, Op::unequal},    {"<=", 4, Op::less_equal},  {">=", 4, Op::less_equal, true},
@@ -48,7 +48,7 @@ bool is_blank(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-// Text for a message: control characters by their code.
+// Escapes control characters for a message.
 std::string shown(std::string_view text) {
     std::string out;
     for (const char c : text) {
@@ -76,7 +76,7 @@ public:
 private:
     [[noreturn]] void refuse(std::size_t position, const std::string& reason,
                              const std::string& expected) const {
-        // Of a long text, what surrounds the position.
+        // Shows only the surroundings of the position in a long text.
         constexpr std::size_t margin = 60;
         const std::size_t begin = position > margin ? position - margin : 0;
         const std::string_view part = std::string_view(text_).substr(begin, 2 * margin);
@@ -86,7 +86,7 @@ private:
                         std::to_string(position + 1) + ": " + reason + "; " + expected);
     }
 
-    // Refuses what stands at the current position.
+    // Throws for the token at the current position.
     [[noreturn]] void refuse_here(const char* expected) {
         skip_blanks();
         if (at_ >= text_.size())
@@ -100,7 +100,7 @@ private:
             while (end < text_.size() && (is_letter(text_[end]) || is_digit(text_[end]))) ++end;
         } else {
             while (end < text_.size() && (text_[end] & 0xc0) == 0x80)
-                ++end;  // the rest of one character in UTF-8
+                ++end;  // the rest of one UTF-8 character
         }
         refuse(at_, "unexpected '" + shown(std::string_view(text_).substr(at_, end - at_)) + "'",
                expected);
@@ -126,7 +126,7 @@ private:
         return static_cast<std::int32_t>(tree_.nodes.size()) - 1;
     }
 
-    // Counts what is open; every recursion passes here.
+    // Counts nesting; every recursion constructs one.
     class Level {
     public:
         explicit Level(Parser& parser) : parser_(parser) {
@@ -143,7 +143,7 @@ private:
         Parser& parser_;
     };
 
-    // condition ? value : value, or what binds tighter.
+    // condition ? value : value, or an operator that binds tighter.
     std::int32_t expression() {
         const Level level(*this);
         const std::int32_t condition = binary(1);
@@ -165,7 +165,7 @@ private:
         return nullptr;
     }
 
-    // Operators of at least this precedence, from left to right.
+    // Left-associative operators of at least this precedence.
     std::int32_t binary(int precedence) {
         std::int32_t left = unary();
         while (const Operator* o = accept_operator(precedence)) {

@@ -1,4 +1,4 @@
-// A formula's text as an expression tree: the one parse that every backend works from.
+// A formula's expression tree: the only parser, shared by all backends.
 #pragma once
 
 #include <array>
@@ -8,8 +8,8 @@
 
 namespace kith::formula {
 
-// What a node is; operations.h says what each operation computes. a > b is b < a, a >= b is b <= a,
-// and +a is a.
+// The kind of a node; operations.h defines the operations. a > b is b < a, a >= b is b <= a, and +a
+// is a.
 enum class Op : std::uint8_t {
     constant,
     running,  // a
@@ -47,21 +47,21 @@ constexpr int arity(Op op) {
 struct Node {
     Op op = Op::constant;
     double value = 0;                    // constant
-    std::array<std::int32_t, 3> args{};  // the first arity(op) count
+    std::array<std::int32_t, 3> args{};  // the first arity(op) are used
 };
 
-// Arguments come before the node that takes them; the last node is the whole.
+// Arguments precede the node that takes them; the last node is the whole formula.
 struct Tree {
     std::vector<Node> nodes;
 };
 
-// Longer or deeper formulas are refused: work and stack stay bounded, whatever the text.
+// Longer or deeper formulas are rejected, which bounds work and stack for any text.
 inline constexpr std::size_t max_length = 10000;
 inline constexpr int max_depth = 200;
 
-// Operators with C's precedence and associativity; every number is the double nearest to what is
-// written in decimal. Throws invalid_argument with the text, one position (from 1), what is wrong
-// there and what was expected.
+// Operators have C's precedence and associativity. A number is the double nearest to its decimal
+// text. Throws invalid_argument with the text, one position (from 1), the fault there and what was
+// expected.
 Tree parse(const std::string& text);
 
 }  // namespace kith::formula

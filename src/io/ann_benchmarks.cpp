@@ -1,4 +1,4 @@
-// Results as an ann-benchmarks HDF5 file.
+// Writes results as an ann-benchmarks HDF5 file.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::int64_t block_bytes = std::int64_t{8} << 20;
 
-// Rows [first, first + count) of the view, dense; bf16, which HDF5 readers do not know, widened to
-// f32 (exactly).
+// Copies rows [first, first + count) of the view to dense storage. bf16, which HDF5 readers do not
+// know, is widened to f32 (exactly).
 void gather(const MatrixView& view, std::int64_t first, std::int64_t count, std::byte* out) {
     const auto size = static_cast<std::int64_t>(size_of(view.type));
     const auto* data = static_cast<const std::byte*>(view.data);
@@ -48,7 +48,7 @@ std::int64_t rows_per_block(std::int64_t rows, std::int64_t row_bytes) {
     return std::min(rows, std::max<std::int64_t>(1, block_bytes / row_bytes));
 }
 
-// Rows of `info` that `fill(first, count, out)` puts into blocks.
+// Writes the rows of `info`, a block at a time; fill(first, count, out) provides them.
 template <class Fill>
 void write_part(OutputSet& outputs, const std::string& path, const char* dataset,
                 const FileInfo& info, const Fill& fill) {
@@ -119,7 +119,7 @@ void write_neighbors(OutputSet& outputs, const std::string& path, const Neighbor
     else outputs.state().part(path + "/distances").written = true;
 }
 
-// Attributes of train and test, or of none.
+// Sets the attributes that describe train and test, or an empty file.
 void describe(Hdf5Output& file, const MatrixView& points) {
     Hdf5Session session;
     const bool integer = points.type == ElementType::i8 || points.type == ElementType::u8;

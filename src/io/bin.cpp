@@ -1,5 +1,5 @@
 // fbin, ibin, u8bin, i8bin, hbin, dbin (big-ann-benchmarks, cuVS, usearch): u32 rows, u32 columns,
-// then the rows; or both as u64, as cuVS writes what 32 bits do not hold.
+// then the rows. cuVS writes both as u64 if they exceed 32 bits.
 #include <optional>
 
 #include "io/errors.h"
@@ -12,7 +12,7 @@ constexpr std::int64_t header_bytes = 2 * sizeof(std::uint32_t);
 
 constexpr std::int64_t wide_header_bytes = 2 * sizeof(std::uint64_t);
 
-// What a header of 64 bits says; nothing where there can be none.
+// The contents of a 64-bit header; none if there cannot be one.
 std::optional<FileInfo> wide_header(ByteInput& input, FileInfo info) {
     if (input.size_within(wide_header_bytes) < wide_header_bytes) return {};
     const auto rows = input.value_at<std::uint64_t>(0),
@@ -23,15 +23,15 @@ std::optional<FileInfo> wide_header(ByteInput& input, FileInfo info) {
     return matrix_bytes(info.rows, info.cols, info.type) < 0 ? std::nullopt : std::optional(info);
 }
 
-// Whether the file is as long as its header says.
+// True if the file has exactly the length that its header implies.
 bool is_whole(ByteInput& input, const FileInfo& info, std::int64_t header) {
     const std::int64_t bytes = matrix_bytes(info.rows, info.cols, info.type);
     return bytes > 0 && bytes <= input.most_bytes() - header &&
            input.size_within(header + bytes) == header + bytes;
 }
 
-// Whether the file was cut off, still has the header of the whole, and holds all rows that are
-// asked for.
+// True if the file is truncated, still has the header of the whole, and contains all requested
+// rows.
 bool is_part(ByteInput& input, const Location& location, FileInfo& info, std::int64_t header) {
     const std::int64_t whole = matrix_bytes(info.rows, info.cols, info.type);
     if (info.cols < 1 || !input.is_counted() || input.size() - header >= whole) return false;
@@ -63,7 +63,7 @@ SourcePtr open_bin(const Location& location, const char* format, ElementType typ
             bytes, fmt::format("{} ({} x {} {})", input->path(), info.rows, info.cols, name(type)));
     if (!is_whole(*input, info, header)) {
         const std::optional<FileInfo> wide = wide_header(*input, info);
-        // One of 32 bits that says nothing is half of one of 64, be the file a part.
+        // A 32-bit header without meaning is half of a 64-bit one, even if the file is truncated.
         if (wide &&
             (is_whole(*input, *wide, wide_header_bytes) || info.rows < 1 || info.cols < 1)) {
             info = *wide;

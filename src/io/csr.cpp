@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t block_elements = std::size_t{1} << 18;
 
-// `value(i)` for each i in [0, count) that `take(i)` accepts, as elements of type T, in blocks.
+// Writes `value(i)` for each i in [0, count) that `take(i)` accepts, as elements of type T, in
+// blocks.
 template <class T, class Take, class Value>
 void put_elements(const Put& put, std::size_t count, Take take, Value value) {
     std::vector<T> block;
@@ -95,7 +96,7 @@ void write_csr(OutputSet& outputs, const std::string& path, const Neighbors& nei
     require_result(path, neighbors, points);
     FileWriter file(outputs, path);
     ZipWriter zip([&](const void* bytes, std::int64_t count) { file.write(bytes, count); });
-    // scipy takes one type for both index arrays.
+    // scipy expects one type for both index arrays.
     const auto cells = static_cast<std::int64_t>(neighbors.ids.size());
     if (std::max(cells, points) <= std::numeric_limits<std::int32_t>::max())
         write_members<std::int32_t>(zip, neighbors, points);

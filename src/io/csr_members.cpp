@@ -5,7 +5,7 @@ namespace kith::io {
 
 namespace {
 
-// The header of an npy member, padded as NumPy pads it.
+// The header of an npy member, with NumPy's padding.
 std::string member_header(const std::string& descr, const std::string& shape) {
     constexpr std::size_t preamble = 10, alignment = 64;
     std::string text =

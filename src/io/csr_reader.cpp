@@ -26,8 +26,8 @@ const io::ZipMember* find(const std::vector<io::ZipMember>& members, const std::
     return found == members.end() ? nullptr : &*found;
 }
 
-// The array `name` of the file. One without elements, as those of a matrix without entries are, is
-// no matrix that read_matrix() takes: it is found out here.
+// The array `name` of the file. Arrays without elements, as in a matrix without entries, are
+// handled here because read_matrix() does not accept them.
 Matrix array_of(const std::string& path, const std::vector<io::ZipMember>& members,
                 const std::string& name, const std::function<bool()>& proceed) {
     const std::string within = path + "/" + name;
@@ -44,7 +44,7 @@ Matrix array_of(const std::string& path, const std::vector<io::ZipMember>& membe
     return read_matrix(within, ReadOptions{"npz", proceed});
 }
 
-// The letters of the array `format`, which is of bytes or of text ("csr" as |S3 or <U3).
+// The letters of the array `format`, which consists of bytes or of text ("csr" as |S3 or <U3).
 std::string format_of(const std::string& path, const io::ZipMember& member) {
     constexpr std::int64_t most = 4096;
     const auto input = io::open_member(io::open_bytes({path}), member, {path + "/format"});
@@ -115,8 +115,8 @@ std::vector<double> numbers(const Matrix& matrix, const std::string& path) {
     return out;
 }
 
-// Columns of a row into order, those that repeat added up in the order of the file. Writes to `to`,
-// which is not ahead of `first`.
+// Sorts the columns of a row and sums duplicates in the order of the file. Writes to `to`, which
+// must not exceed `first`.
 std::size_t put_row(CsrMatrix& m, std::size_t first, std::size_t last, std::size_t to) {
     const auto less = [&](std::size_t a, std::size_t b) { return m.ids[a] < m.ids[b]; };
     bool ascending = true;
@@ -156,7 +156,7 @@ bool is_csr(const std::string& path, const ReadOptions& options) {
     const io::Format& known = io::format_to_read(source.location, options.format);
     if (std::string_view(known.name) != "npz" || source.location.gzipped) return false;
     const std::vector<io::ZipMember> members = members_of(path, options.proceed);
-    // In other formats than csr other arrays are beside these two.
+    // Sparse formats other than csr have further arrays besides these two.
     return find(members, "shape") &&
            (find(members, "format") ||
             (find(members, "indptr") && find(members, "indices") && find(members, "data")));
@@ -168,12 +168,12 @@ double csr_bytes(const std::string& path) {
     double elements = 0;
     for (const char* array : {"indptr", "indices", "data"}) {
         const io::ZipMember* const member = find(members, array);
-        if (!member) continue;  // read_csr() says so
+        if (!member) continue;  // read_csr() reports it
         const auto input = io::open_member(io::open_bytes({path}), *member, {path + "/" + array});
         const std::vector<std::int64_t> shape = io::read_npy_header(*input).shape;
         if (!shape.empty()) elements += static_cast<double>(shape[0]);
     }
-    // As they lie in the file, and as they are given.
+    // Counts both the arrays from the file and the arrays returned.
     return 2 * sizeof(std::int64_t) * elements;
 }
 

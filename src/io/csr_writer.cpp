@@ -1,5 +1,5 @@
-// Rows of any lengths to a sparse matrix' .npz: ids and distances wait in nameless files until
-// their number is known.
+// Writes rows of any lengths to a sparse matrix' .npz. Ids and distances are spooled to nameless
+// files until their number is known.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -96,7 +96,7 @@ void CsrWriter::finish() {
     State& s = *state_;
     FileWriter file(s.outputs, s.path);
     io::ZipWriter zip([&](const void* bytes, std::int64_t count) { file.write(bytes, count); });
-    // scipy takes one type for both index arrays.
+    // scipy expects one type for both index arrays.
     if (std::max(s.starts.back(), s.points) <= std::numeric_limits<std::int32_t>::max())
         s.write<std::int32_t>(zip);
     else s.write<std::int64_t>(zip);

@@ -1,5 +1,5 @@
-// csv, csv64, csvi64: a table in text, a row a line; comma, semicolon, tab or blanks between the
-// cells.
+// csv, csv64, csvi64: a text table, one row per line, with commas, semicolons, tabs or blanks
+// between the cells.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -28,7 +28,7 @@ public:
           lines_(*input_) {}
 
     void read(std::int64_t first, std::int64_t count, std::byte* out) override {
-        // Lines count the header, where there is one.
+        // Line numbers include the header, if there is one.
         std::int64_t from = first + (table_.header ? 1 : 0);
         const std::int64_t to = from + count;
         if (from != next_) {
@@ -36,7 +36,7 @@ public:
             lines_ = Lines(*input_, mark.offset, mark.line);
             next_ = from / lines_per_mark * lines_per_mark;
         }
-        // Until it is done again, an error leaves no place to go on from.
+        // After an error there is no valid position until the next seek.
         std::int64_t at = std::exchange(next_, -1);
         for (; at < from; ++at) next_line();
         for (; at < to; ++at) {
@@ -91,7 +91,7 @@ private:
                shown(cell));
     }
 
-    // What would read a table with such a cell.
+    // Suggests options that would read a table with such a cell.
     std::string advice(std::int64_t col, std::string_view cell) const {
         T value{};
         if (!table_.decimal_comma && parse_number(cell, true, value) == Parsed::number)
@@ -113,7 +113,7 @@ private:
     std::unique_ptr<ByteInput> input_;
     Table table_;
     Lines lines_;
-    std::int64_t next_ = -1;  // the line that lines_ gives next
+    std::int64_t next_ = -1;  // the next line of lines_
 };
 
 template <class T>
@@ -177,7 +177,7 @@ private:
         }
     }
 
-    // No name of a column begins with a sign.
+    // Names of columns do not begin with a sign.
     void mark_as_row() {
         const bool whole = info_.type != ElementType::f32 && info_.type != ElementType::f64;
         const FirstLine line(text_, separator_ == '\t' ? Separator::tab : Separator::comma, false);

@@ -1,4 +1,4 @@
-// Reads and writes rows without gaps.
+// Reads and writes dense rows.
 #include "io/flat.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What most formats come down to: a header, then rows without gaps.
+// The common layout of most formats: a header, then dense rows.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 namespace kith::io {
 
 // Throws bad_file unless the matrix is not empty and fills the file exactly from `offset` to its
-// end. `stored` names the type in the file where it is another than info.type, of the same size.
-// Where the input is compressed and will be held in memory, a matrix too large for that is
-// out_of_memory at once.
+// end. `stored` names the type in the file if it differs from info.type; it has the same size. For
+// compressed input that will be held in memory, a matrix too large for memory throws out_of_memory
+// at once.
 void require_exact_size(ByteInput& input, const FileInfo& info, std::int64_t offset,
                         std::string_view stored = "");
 
 class FlatSource final : public Source {
 public:
-    // The rows start at `offset`, which the caller has checked; `swapped`: big-endian elements.
+    // The rows start at `offset`, which the caller has validated; `swapped`: big-endian elements.
     FlatSource(std::unique_ptr<ByteInput> input, FileInfo info, std::int64_t offset,
                bool swapped = false);
     void read(std::int64_t first, std::int64_t count, std::byte* out) override;
@@ -46,7 +46,7 @@ private:
     bool swapped_;
 };
 
-// Rows and columns as u32, the header of several formats. Throws invalid_argument where they do not
+// Rows and columns as u32, the header of several formats. Throws invalid_argument if they do not
 // fit.
 std::string u32_header(const Target& target, const FileInfo& info);
 

@@ -19,24 +19,24 @@ namespace kith::io {
 static_assert(std::endian::native == std::endian::little,
               "the formats are little-endian and read without conversion");
 
-// False cancels what calls it; may be empty.
+// Returning false cancels the operation that calls it; may be empty.
 using Proceed = std::function<bool()>;
 
-// Rows of a file that are asked for.
+// A requested range of rows.
 struct RowRange {
     std::int64_t first = 0;
-    std::optional<std::int64_t> count{};  // without: to the last
+    std::optional<std::int64_t> count{};  // without: to the last row
 };
 
-// A file to read, and the data set in it ("" where none was named).
+// A file to read, and the data set in it ("" if none was named).
 struct Location {
     std::string file;
     std::string dataset{};
-    Proceed proceed{};               // asked at least every 16 MiB of reading
-    bool gzipped = false;            // whatever the name says
+    Proceed proceed{};               // called at least once per 16 MiB read
+    bool gzipped = false;            // regardless of the name
     bool held = false;               // all rows will be in memory at once
-    std::optional<RowRange> rows{};  // no others will be read
-    TableOptions table{};            // of formats of text
+    std::optional<RowRange> rows{};  // no other rows will be read
+    TableOptions table{};            // for text formats
 };
 
 class PendingFile;
@@ -47,20 +47,20 @@ struct Target {
     std::string file;
     std::string dataset;
     PendingFile* pending;
-    Hdf5Output* hdf5;  // null in other formats
+    Hdf5Output* hdf5;  // null for other formats
 };
 
-// An open matrix. info() has been checked against the file's size: rows, cols >= 1, and rows * cols
-// * size_of(type) fits in 64 bits and, before compression, in the file.
+// An open matrix. info() is validated against the file's size: rows, cols >= 1. rows * cols *
+// size_of(type) fits in 64 bits and, before compression, in the file.
 class Source {
 public:
     explicit Source(FileInfo info) : info_(std::move(info)) {}
     virtual ~Source() = default;
     const FileInfo& info() const { return info_; }
-    // Whether rows are best read all at once: they lie across the whole file.
+    // True if rows should be read all at once, because each extends across the whole file.
     virtual bool reads_whole() const { return false; }
-    // Rows [first, first + count), within [0, rows), dense. Allocates at most the size of the
-    // block.
+    // Reads rows [first, first + count), within [0, rows), to dense storage. Allocates at most the
+    // size of the block.
     virtual void read(std::int64_t first, std::int64_t count, std::byte* out) = 0;
 
 protected:
@@ -72,7 +72,7 @@ class Sink {
 public:
     virtual ~Sink() = default;
     virtual void append(const std::byte* rows, std::int64_t count) = 0;
-    // Everything was appended: completes the file and reports what the system refused until now.
+    // Completes the file after the last append(), and reports deferred write errors.
     virtual void finish() = 0;
 };
 
@@ -86,7 +86,7 @@ struct Format {
     SourcePtr (*open)(const Location&);
     SinkPtr (*create)(const Target&, const FileInfo&);
     std::vector<std::string> (*names)(
-        const Location&);  // of the matrices in a file; null where it has but one
+        const Location&);  // of the matrices in a file; null if it has only one
 };
 
 #define KITH_FORMAT(name, suffixes, what)   \
@@ -98,7 +98,7 @@ struct Format {
 #include "io/formats.def"
 #undef KITH_FORMAT
 
-// What brings a format that a build lacks, for messages.
+// How to get a format that a build lacks, for messages.
 constexpr const char* hdf5_remedy =
     "a build that finds libhdf5 (Debian: libhdf5-dev; docs/install.md)";
 constexpr const char* parquet_remedy =
@@ -106,25 +106,26 @@ constexpr const char* parquet_remedy =
 
 // All formats, in the order of formats.def.
 std::span<const Format> formats();
-// False: the format hdf5 refuses every file.
+// False: the format hdf5 rejects every file.
 bool has_hdf5();
-// The same of the format parquet.
+// Likewise for the format parquet.
 bool has_parquet();
 
-// The name of a container's only matrix. Throws bad_file with the list where there are several, or
+// The name of a container's only matrix. Throws bad_file with the list if there are several, or
 // none.
 std::string only_name(const Location& location, const std::vector<std::string>& names);
 
-// "a, b, c", no more than 50 of them; "none".
+// "a, b, c", at most 50 of them; "none" for an empty list.
 std::string in_words(const std::vector<std::string>& names);
 
-// rows * cols * size_of(type), or -1 where that does not fit in 64 bits.
+// rows * cols * size_of(type), or -1 if it does not fit in 64 bits.
 std::int64_t matrix_bytes(std::int64_t rows, std::int64_t cols, ElementType type);
 
-// Whether queries, k >= 1 and the ids are as many as their product, which is not taken modulo 2^64.
+// True if queries and k are at least 1, and ids has queries * k elements, computed without
+// overflow.
 bool has_all_ids(const Neighbors& neighbors);
 
-// Throws invalid_argument unless `types` (separated by blanks) has info.type.
+// Throws invalid_argument unless `types` (separated by blanks) contains info.type.
 void require_type(const Target& target, const FileInfo& info, std::string_view types);
 
 // Reverses the bytes of each element.

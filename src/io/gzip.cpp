@@ -1,4 +1,4 @@
-// Gzipped files, through zlib.
+// Gzipped files, by zlib.
 #include "io/gzip.h"
 
 #include <unistd.h>
@@ -16,13 +16,13 @@ namespace {
 
 constexpr std::size_t kept_limit = std::size_t{64} << 20;
 
-// Decompressed at a time where the bytes are not wanted: about a millisecond's work.
+// Bytes decompressed at a time when they are skipped: about a millisecond of work.
 constexpr std::int64_t step_bytes = std::int64_t{1} << 18;
 
-// Bytes that deflate makes of one at most: 258 of two bits.
+// The most bytes that deflate makes of one: 258 from two bits.
 constexpr std::int64_t most_inflated = 1032;
 
-// RFC 1952: members one behind the other; zeros may pad the last.
+// RFC 1952: consecutive members; zeros may pad the last.
 class GzipInput final : public StreamInput {
 public:
     explicit GzipInput(const Location& location)
@@ -67,8 +67,8 @@ private:
         return count - static_cast<std::int64_t>(stream_.avail_out);
     }
 
-    // At the start of a member, or else at the end: what is neither is refused, since it may have
-    // been a member.
+    // Expects a member or the end of the file. Anything else is rejected, because it may have been
+    // a member.
     bool begin_member() {
         const bool first = place() == 0;
         const int magic[] = {0x1f, 0x8b};
@@ -121,7 +121,7 @@ private:
     std::vector<Bytef> read_;
     z_stream stream_{};
     std::int64_t taken_ = 0;  // compressed bytes read so far
-    bool within_ = false;     // a member
+    bool within_ = false;     // inside a member
     bool at_end_ = false;
 };
 

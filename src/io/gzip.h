@@ -1,4 +1,4 @@
-// Inputs that decompress: read forward from the start, kept in memory where they are small.
+// Decompressing inputs: read forward from the start, and held in memory if they are small.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ public:
 
 protected:
     using ByteInput::ByteInput;
-    // Back to the start.
+    // Rewinds to the start.
     virtual void restart() = 0;
-    // Up to `count` bytes from the current place, `count` at most 2^24; fewer only at the end of a
-    // complete stream.
+    // Reads up to `count` bytes, at most 2^24, from the current position; fewer only at the end of
+    // a complete stream.
     virtual std::int64_t next(std::byte* out, std::int64_t count) = 0;
 
 private:
@@ -29,7 +29,7 @@ private:
     void forward(std::byte* out, std::int64_t count);
     void go_to(std::int64_t offset);
 
-    // A usual file is kept, as far as it was counted, so that it is decompressed once.
+    // The bytes counted so far, if the file is small, so that it is decompressed only once.
     std::vector<std::byte> kept_;
     bool is_kept_ = true;
     bool is_counted_ = false;

@@ -1,4 +1,4 @@
-// HDF5 data sets as matrices, as ann-benchmarks keeps them.
+// HDF5 data sets as matrices, in ann-benchmarks' layout.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -25,8 +25,8 @@ std::vector<std::string> names_in(hid_t file, std::size_t most) {
         if (info->type == H5O_TYPE_DATASET) all.names.emplace_back(path);
         return all.names.size() < all.most ? 0 : 1;
     };
-    // Of the type alone: asked for more, the library stops at the first object of a layout that it
-    // does not know.
+    // Requests the type only: for more, the library stops at the first object with an unknown
+    // layout.
     H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_INC, collect, &found, H5O_INFO_BASIC);
     return found.names;
 }
@@ -50,14 +50,14 @@ bool is_dataset(hid_t file, const std::string& path) {
            object.type == H5O_TYPE_DATASET;
 }
 
-// Whether elements in the file are of that type, little- or big-endian.
+// True if elements in the file have that type, little- or big-endian.
 bool is_stored_as(hid_t stored, hid_t little) {
     const Hdf5Handle big(H5Tcopy(little), H5Tclose);
     H5Tset_order(big, H5T_ORDER_BE);
     return H5Tequal(stored, little) > 0 || H5Tequal(stored, big) > 0;
 }
 
-// Integers that kith has no type of are read as the narrowest that holds them all, as npy's are.
+// Integer types that kith lacks are read as the narrowest type that holds all values, as for npy.
 std::optional<ElementType> element_type(hid_t stored) {
     for (const ElementType type :
          {ElementType::f32, ElementType::f64, ElementType::f16, ElementType::i8, ElementType::u8,
@@ -81,7 +81,7 @@ bool is_boolean(hid_t stored) {
     return values[0] + values[1] == 1;
 }
 
-// A scalar attribute of the file; nothing where it has none, or one of another kind.
+// A scalar integer attribute of the file; none if it is missing or of another kind.
 std::optional<std::int64_t> whole_attribute(hid_t file, const char* name) {
     if (H5Aexists(file, name) <= 0) return {};
     const Hdf5Handle attribute(H5Aopen(file, name, H5P_DEFAULT), H5Aclose);
@@ -96,8 +96,8 @@ std::optional<std::int64_t> whole_attribute(hid_t file, const char* name) {
     return value;
 }
 
-// What ann-benchmarks' attributes say of points and queries. Sets of different sizes, one behind
-// the other, are no rows.
+// Checks ann-benchmarks' attributes of points and queries. Concatenated sets of different sizes are
+// not rows.
 void require_description(const Hdf5Data& opened, const std::string& dataset, FileInfo& info) {
     if (dataset != "train" && dataset != "test") return;
     const std::string type = hdf5_text(opened.file.path(), opened.handle, "type").value_or("");
@@ -116,7 +116,7 @@ void require_description(const Hdf5Data& opened, const std::string& dataset, Fil
     const bool is_float = info.type == ElementType::f16 || info.type == ElementType::f32 ||
                           info.type == ElementType::f64;
     if (dimension && *dimension != info.cols) {
-        // Eight bits to a byte.
+        // Eight bits per byte.
         const bool packed = info.type == ElementType::u8 && (*dimension + 7) / 8 == info.cols;
         if (!packed) {
             bad_file(
@@ -204,7 +204,7 @@ private:
         const std::int64_t cells = count * info_.cols;
         const auto elements = static_cast<hsize_t>(cells);
         const Hdf5Handle memory(H5Screate_simple(1, &elements, nullptr), H5Sclose);
-        // Booleans as they are stored: each is a u8. So are u64, which the library would cut to
+        // Booleans are read as stored: each is a u8. So are u64, which the library would clamp to
         // i64.
         const Hdf5Handle stored(H5Dget_type(opened_.dataset), H5Tclose);
         const Hdf5Handle wanted = hdf5_type(info_.type);
@@ -216,7 +216,7 @@ private:
             bad_file(opened_.name,
                      hdf5_why(fmt::format("cannot read rows {} to {}", first, first + count - 1)));
         }
-        // The library takes what lies beyond the end of a file for zeros.
+        // The library reads zeros beyond the end of a file.
         opened_.file.require_unchanged();
         if (wide) require_i64(first, out, cells);
     }

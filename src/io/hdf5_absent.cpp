@@ -1,4 +1,4 @@
-// What takes the place of the HDF5 sources in a build without libhdf5.
+// Replaces the HDF5 sources in a build without libhdf5.
 #include "io/errors.h"
 #include "io/format.h"
 #include "io/hdf5_output.h"

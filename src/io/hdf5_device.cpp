@@ -50,7 +50,8 @@ int compare_files(const H5FD_t* a, const H5FD_t* b) {
     return left == right ? 0 : std::less<>()(left, right) ? -1 : 1;
 }
 
-// As of the library's own driver of files, but for what it does not survive (hdf5_reader.cpp).
+// The flags of the library's own file driver, except one that it does not survive
+// (hdf5_reader.cpp).
 herr_t query(const H5FD_t*, unsigned long* flags) {
     *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_AGGREGATE_SMALLDATA |
              H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
@@ -80,7 +81,7 @@ herr_t truncate_file(H5FD_t* file, hid_t, hbool_t) {
 constinit std::atomic<hid_t> registered{-1};
 
 constexpr H5FD_class_t make_driver() {
-    H5FD_class_t driver = hdf5_driver("kith", 511, sizeof(void*));  // given an Hdf5Device
+    H5FD_class_t driver = hdf5_driver("kith", 511, sizeof(void*));  // opened with an Hdf5Device
     driver.open = open_file;
     driver.close = close_file;
     driver.cmp = compare_files;
@@ -98,7 +99,7 @@ Hdf5Handle Hdf5Device::open() {
     Hdf5Device* self = this;
     const Hdf5Handle access = hdf5_access(driver, registered, &self);
     if (!access.valid()) return {};
-    // The name is for the library's own messages and tables.
+    // The name serves the library's own messages and tables only.
     const char* path = file_.temporary().c_str();
     return {size() > 0 ? H5Fopen(path, H5F_ACC_RDWR, access)
                        : H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access),

@@ -1,5 +1,4 @@
-// How the HDF5 library reaches a file being written: through its descriptor, and without learning
-// of a failure.
+// Gives the HDF5 library access to a file being written, by descriptor, and hides failures from it.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +8,20 @@
 
 namespace kith::io {
 
-// The library does not survive that closing a file fails: it tries again when the process ends, and
-// crashes. So a failure to write is kept here, what comes after it goes nowhere, and the library
-// goes on in peace.
+// The library does not survive a failure to close a file: it tries again at process exit, and
+// crashes. Therefore a write failure is recorded here, later writes are discarded, and the library
+// sees success.
 class Hdf5Device {
 public:
     explicit Hdf5Device(const PendingFile& file) : file_(file) {}
 
-    // Opens the file, empty or not, to read and write. Invalid where the library cannot read what
-    // it holds.
+    // Opens the file, empty or not, to read and write. Invalid if the library cannot read its
+    // contents.
     Hdf5Handle open();
-    // Throws bad_file if something could not be written.
+    // Throws bad_file if a write has failed.
     void require_written() const;
 
-    // For the library, which knows no exceptions.
+    // Called by the library, which does not support exceptions.
     std::int64_t size() const;
     void write(std::int64_t offset, const std::byte* bytes, std::size_t count);
     void resize(std::int64_t size);

@@ -1,4 +1,4 @@
-// Decodes chunks of HDF5 data sets, as far as it takes to know that the library can.
+// Decodes chunks of HDF5 data sets, as far as needed to know that the library can.
 #include "io/hdf5_filters.h"
 
 #include <zlib.h>
@@ -14,22 +14,21 @@
 namespace kith::io {
 namespace {
 
-// Deflate cannot expand further than this (zlib's manual, "Maximum expansion factor"), nor does
-// lzf.
+// Deflate cannot expand further than this (zlib's manual, "Maximum expansion factor"), nor can lzf.
 constexpr std::int64_t largest_expansion = 1032;
 
 constexpr std::int64_t checksum_bytes = 4;  // fletcher32 appends them
 
-// Of scale-offset (H5Zscaleoffset.c): bits of an element as u32, the size of the least value and
-// that value, up to here; then the elements. Of equal elements there are none: their chunk expands
-// to any size, which is bounded here.
+// Scale-offset (H5Zscaleoffset.c). Its header holds the bits per element as u32, the size of the
+// least value, and that value; the elements follow. Equal elements are not stored: their chunk
+// expands to any size, which is bounded here.
 constexpr std::int64_t scaled_header = 21;
 constexpr std::int64_t largest_scaled_chunk = std::int64_t{64} << 20;
-// Its parameters, of which these say how many elements of how many bytes there are.
+// The number of its parameters, and the indices of the element count and element size.
 constexpr std::size_t scale_parameters = 20, scale_elements = 2, scale_size = 4;
 
-// The library's contract of a filter: the new size, 0 for a failure; *buffer is the library's
-// memory, replaced.
+// The library's filter contract: returns the new size, or 0 on failure; *buffer is the library's
+// memory, and is replaced.
 std::size_t run_lzf(unsigned flags, std::size_t, const unsigned*, std::size_t bytes,
                     std::size_t* room, void** buffer) {
     if ((flags & H5Z_FLAG_REVERSE) == 0) return 0;
@@ -45,7 +44,7 @@ std::size_t run_lzf(unsigned flags, std::size_t, const unsigned*, std::size_t by
     return *room;
 }
 
-// Up to `limit` bytes of a deflated stream; nothing where it is broken or longer.
+// Up to `limit` bytes of a deflated stream; none if it is broken or longer.
 std::optional<std::vector<std::uint8_t>> inflated(const std::vector<std::uint8_t>& deflated,
                                                   std::int64_t limit) {
     z_stream stream{};
@@ -77,8 +76,8 @@ std::optional<std::vector<std::uint8_t>> unpacked(const std::vector<std::uint8_t
     return out;
 }
 
-// The first bytes of all elements, then the second of all, and so on; what is no whole element is
-// at the end.
+// Undoes shuffling: the input holds the first bytes of all elements, then all second bytes, and so
+// on. An incomplete last element is at the end.
 std::vector<std::uint8_t> unshuffled(const std::vector<std::uint8_t>& shuffled, std::size_t size) {
     const std::size_t count = size > 0 ? shuffled.size() / size : 0;
     if (count < 2 || size < 2) return shuffled;
@@ -89,7 +88,7 @@ std::vector<std::uint8_t> unshuffled(const std::vector<std::uint8_t>& shuffled, 
     return out;
 }
 
-// Whether the library, which looks at no size there, finds all that it reads.
+// True if the library, which does not check sizes here, stays within the data.
 bool is_scaled(const Hdf5Filter& filter, const std::vector<std::uint8_t>& bytes,
                std::int64_t element_bytes, std::int64_t expected) {
     if (filter.values.size() != scale_parameters || filter.values[scale_size] != element_bytes ||
@@ -156,7 +155,8 @@ std::int64_t hdf5_decoded_size(const std::vector<Hdf5Filter>& filters, std::uint
                                std::int64_t expected) {
     const std::int64_t limit =
         expected + scaled_header + checksum_bytes * static_cast<std::int64_t>(filters.size());
-    // Scale-offset alone looks at bytes: what undoes the others needs their number, and no order.
+    // Only scale-offset inspects bytes: the sizes of the other filters do not depend on their
+    // order.
     const bool in_order = !filters.empty() && filters[0].id == H5Z_FILTER_SCALEOFFSET;
     for (std::size_t i = filters.size(); i-- > 0;) {
         if (i < 32 && (skipped >> i & 1U) != 0) continue;

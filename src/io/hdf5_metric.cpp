@@ -1,5 +1,5 @@
-// The metric of an ann-benchmarks file, in its attributes: ann-benchmarks' word where it has one,
-// and kith's own.
+// The metric of an ann-benchmarks file, as attributes: ann-benchmarks' word if it has one, and
+// kith's name.
 #include <unistd.h>
 
 #include <optional>
@@ -21,8 +21,8 @@ constexpr const char* parameters[] = {
     "kith_p",         "kith_packed_bits", "kith_inverse_covariance",
     "kith_variances", "kith_formula",     "kith_start"};
 
-// ann-benchmarks knows euclidean, angular, hamming and jaccard; for other metrics there is only
-// kith's name. Its euclidean is not squared, so sqeuclidean is not called so.
+// ann-benchmarks knows euclidean, angular, hamming and jaccard; other metrics have kith's name
+// only. Its euclidean is not squared, so sqeuclidean is not called that.
 std::string benchmark_word(const Metric& metric) {
     return metric.id == MetricId::cosine ? "angular" : name(metric.id);
 }

@@ -13,14 +13,14 @@
 namespace kith::io {
 namespace {
 
-// What opening takes: kept by value in the library's property list.
+// Argument of open: stored by value in the library's property list.
 struct Opening {
     int descriptor;
     std::int64_t size;
 };
 
 struct DriverFile : Hdf5DriverFile {
-    int descriptor;  // its own
+    int descriptor;  // owned
 };
 
 H5FD_t* open_file(const char*, unsigned, hid_t access, haddr_t) {
@@ -42,14 +42,14 @@ herr_t close_file(H5FD_t* file) {
     return 0;
 }
 
-// Two openings of a file are two files: nothing is shared between them.
+// Two openings of a file count as two files: nothing is shared between them.
 int compare_files(const H5FD_t* a, const H5FD_t* b) {
     return hdf5_driver_file<DriverFile>(a)->descriptor -
            hdf5_driver_file<DriverFile>(b)->descriptor;
 }
 
-// Not H5FD_FEAT_ACCUMULATE_METADATA: libhdf5 1.10 adds up addresses there that a damaged file makes
-// wrap around, and reads at what comes out.
+// Without H5FD_FEAT_ACCUMULATE_METADATA: libhdf5 1.10 adds addresses there, which a damaged file
+// can make wrap around, and reads at the result.
 herr_t query(const H5FD_t*, unsigned long* flags) {
     *flags = H5FD_FEAT_DATA_SIEVE;
     return 0;
@@ -86,7 +86,7 @@ Hdf5Handle hdf5_open_to_read(const OpenFile& file) {
     const Opening source{file.descriptor(), file.size()};
     const Hdf5Handle access = hdf5_access(driver, registered, &source);
     if (!access.valid()) return {};
-    // The name is for the library's own messages and tables.
+    // The name serves the library's own messages and tables only.
     return {H5Fopen(file.path().c_str(), H5F_ACC_RDONLY, access), H5Fclose};
 }
 

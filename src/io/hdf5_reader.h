@@ -1,11 +1,11 @@
-// Opening HDF5 files to read, through the descriptor of an OpenFile.
+// Opens HDF5 files for reading, through the descriptor of an OpenFile.
 #pragma once
 
 #include "io/hdf5_session.h"
 
 namespace kith::io {
 
-// Invalid where the library refuses the file. Takes no lock: reading must work where locks do not.
+// Invalid if the library rejects the file. Takes no lock: reading must work where locks do not.
 Hdf5Handle hdf5_open_to_read(const OpenFile& file);
 
 }  // namespace kith::io

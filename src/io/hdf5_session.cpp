@@ -12,8 +12,8 @@
 namespace kith::io {
 namespace {
 
-// What an entry of the error stack says about the file; null where it says only that something
-// within failed.
+// The meaning of an entry of the error stack for the file; null if it says only that an inner call
+// failed.
 const char* meaning_of(const H5E_error2_t& entry) {
     if (entry.min_num == H5E_TRUNCATED || entry.min_num == H5E_OVERFLOW)
         return "a file that is cut short";
@@ -29,7 +29,7 @@ std::string reason_on_stack() {
     std::string reason;
     const auto look = [](unsigned, const H5E_error2_t* entry, void* out) -> herr_t {
         const std::string_view text = entry->desc ? entry->desc : "";
-        // The driver's texts hold the system's refusal as a number.
+        // The driver's texts contain the system's error number.
         constexpr std::string_view mark = "errno = ";
         const std::size_t at = text.find(mark);
         int number = 0;
@@ -75,7 +75,7 @@ Hdf5Handle hdf5_type(ElementType type) {
         case ElementType::i64:
             return {H5Tcopy(H5T_STD_I64LE), H5Tclose};
         case ElementType::f16: {
-            // IEEE binary16, laid out as h5py does: the library has no name for it.
+            // IEEE binary16 in h5py's layout: the library has no name for it.
             Hdf5Handle half(H5Tcopy(H5T_IEEE_F32LE), H5Tclose);
             H5Tset_fields(half, 15, 10, 5, 0, 10);
             H5Tset_size(half, 2);

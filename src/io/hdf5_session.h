@@ -1,9 +1,8 @@
-// What every use of the HDF5 library needs: one thread at a time, no printing, handles that close
-// themselves.
+// Common needs of all uses of the HDF5 library: one thread at a time, no printing, RAII handles.
 #pragma once
 
 #ifndef KITH_NO_HDF5
-// Names without a version number mean those of 1.10, in newer libraries too.
+// Unversioned names mean those of 1.10, in newer libraries too.
 #define H5_USE_110_API
 #include <hdf5.h>
 #endif
@@ -24,7 +23,7 @@
 namespace kith::io {
 
 #ifdef KITH_NO_HDF5
-// Enough to declare with: hdf5_absent.cpp refuses every file.
+// Enough for declarations: hdf5_absent.cpp rejects every file.
 using hid_t = std::int64_t;
 using herr_t = int;
 #else
@@ -60,7 +59,7 @@ public:
         std::swap(close_, other.close_);
         return *this;
     }
-    // Keeps the library's error stack, which any call empties: what it says may be asked for after
+    // Preserves the library's error stack, which any call clears: its message may be needed after
     // this one.
     ~Hdf5Handle();
 
@@ -77,17 +76,18 @@ private:
 // The file type of an element type, little-endian; invalid for bf16.
 Hdf5Handle hdf5_type(ElementType type);
 
-// "what: reason", or "what" where the library's error stack says nothing of use, for a message. Its
-// own texts, which hold addresses of memory, are not shown.
+// "what: reason", or "what" if the library's error stack has no useful reason, for a message. The
+// library's own texts, which contain memory addresses, are not shown.
 std::string hdf5_why(std::string_view what);
 
 #ifndef KITH_NO_HDF5
-// A text attribute of a file, called `path` in messages; nothing where there is none. Throws
-// bad_file where it is no one text.
+// A text attribute of a file, called `path` in messages; none if it is missing. Throws bad_file if
+// it is not a single text.
 std::optional<std::string> hdf5_text(const std::string& path, hid_t file, const char* name);
 #endif
 
-// Opens a file to read, without locking it: reading must work where locks do not. Throws bad_file.
+// Opens a file for reading without locking it: reading must work where locks do not. Throws
+// bad_file.
 Hdf5Handle hdf5_open_file(const OpenFile& file);
 
 }  // namespace kith::io

@@ -1,4 +1,4 @@
-// Judges the storage of HDF5 data sets.
+// Validates the storage of HDF5 data sets.
 #include "io/hdf5_storage.h"
 
 #include <algorithm>
@@ -30,10 +30,10 @@ void require_chunk_count(const Hdf5Data& data) {
     }
 }
 
-// The bytes to which the chunk at `place` decodes; -1 where it does not.
+// The number of bytes that the chunk at `place` decodes to; -1 if it cannot be decoded.
 std::int64_t decoded_size(const Hdf5Data& data, const std::vector<hsize_t>& place,
                           std::int64_t stored) {
-    // A chunk is stored in less than 2^32 bytes, by the format.
+    // The format limits a stored chunk to less than 2^32 bytes.
     if (data.filters.empty()) return stored;
     if (stored > UINT32_MAX) return -1;
     std::vector<std::uint8_t> raw(static_cast<std::size_t>(stored));
@@ -53,7 +53,7 @@ void require_storage(Hdf5Data& data, const FileInfo& info) {
         bad_file(data.name, "expected the data in this file, found a virtual or external data set");
     }
     data.filters = hdf5_filters(data.name, properties);
-    // Elements of other types are no larger in the file.
+    // Elements of other types are not larger in the file.
     const std::int64_t bytes = info.rows * info.cols * data.element_bytes;
     const hsize_t stored = H5Dget_storage_size(data.dataset);
     const auto limit = static_cast<hsize_t>(data.file.size());
@@ -117,7 +117,7 @@ void require_chunks(const Hdf5Data& data, std::int64_t first, std::int64_t count
                             size < 0 ? "what cannot be decoded" : fmt::format("{} bytes", size),
                             data.chunk_bytes));
         }
-        // The next place, the last dimension first.
+        // Advances to the next place, the last dimension first.
         more = false;
         for (std::size_t i = place.size(); i-- > 0 && !more;) {
             place[i] += data.chunk[i];

@@ -58,10 +58,10 @@ SourcePtr open_idx(const Location& location) {
     return std::make_unique<FlatSource>(std::move(input), info, offset, size_of(info.type) > 1);
 }
 
-// One column is written as one dimension: labels stay labels.
+// One column is written as one dimension, so that labels stay labels.
 SinkPtr create_idx(const Target& target, const FileInfo& info) {
     require_type(target, info, "u8 i8 i32 f32 f64");
-    (void)u32_header(target, info);  // the same limits
+    (void)u32_header(target, info);  // checks the same limits
     const auto* known = std::find_if(idx_types.begin(), idx_types.end(),
                                      [&](IdxType t) { return t.type == info.type; });
     const int dimensions = info.cols == 1 ? 1 : 2;

@@ -74,7 +74,7 @@ bool is_gzip_name(std::string_view path) {
 }
 
 OpenFile::OpenFile(const Location& location) : path_(name_in_messages(location.file)) {
-    // A descriptor of its own, and so a place of its own, of the copy, which has no name.
+    // Opens the nameless copy anew, which gives a descriptor with a file position of its own.
     const std::string file =
         is_standard_input(location.file)
             ? fmt::format("/proc/self/fd/{}", copy_of_standard_input(location.proceed))

@@ -1,4 +1,4 @@
-// MatrixReader, MatrixWriter, read_matrix: the public face of the formats.
+// MatrixReader, MatrixWriter, read_matrix: the public interface of the formats.
 #include "kith/io.h"
 
 #include <algorithm>
@@ -94,7 +94,7 @@ struct MatrixReader::State {
     std::string path;
     io::SourcePtr source;
     FileInfo info;
-    std::int64_t first = 0;  // of the selection, in the file
+    std::int64_t first = 0;  // first row of the selection in the file
     io::Proceed proceed;
 };
 
@@ -172,8 +172,7 @@ Matrix read_matrix(MatrixReader& reader) {
     require_memory(bytes,
                    fmt::format("{} ({} x {} {})", path, info.rows, info.cols, name(info.type)));
     matrix.bytes.reserve(static_cast<std::size_t>(bytes));
-    // The vector grows in steps, as the rows come: setting all of a large one to zero at once could
-    // not be cancelled.
+    // The vector grows in steps with the rows: zeroing a large one at once could not be cancelled.
     const std::int64_t row_bytes = bytes / info.rows;
     const std::int64_t step = std::max<std::int64_t>(1, io::polled_bytes / row_bytes);
     const bool whole = reader.state_->source->reads_whole();
@@ -197,7 +196,7 @@ std::vector<std::string> data_sets(const std::string& path, const std::string& f
 // ---------------------------------------------------------------- writing
 
 struct MatrixWriter::State {
-    std::unique_ptr<OutputSet> own;  // of a writer that stands alone
+    std::unique_ptr<OutputSet> own;  // for a writer without a caller's set
     io::Part* part;
     FileInfo info;
     std::int64_t appended = 0;

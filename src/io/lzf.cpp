@@ -1,7 +1,7 @@
-// Decodes LZF. A stream is of runs, each behind a byte. Of a byte below 32, so many bytes and one
-// follow as they are. Of any other, the upper three bits are a length less two, 7 meaning that the
-// next byte adds to it; the lower five and the next byte say how far back, less one, the bytes are
-// that are copied, which may run into those being made.
+// Decodes LZF. A stream is a sequence of runs, each preceded by a control byte. A control byte c
+// below 32 precedes c + 1 literal bytes. Otherwise the run is a copy. Its length is the upper three
+// bits of c plus 2; if they are 7, the next byte is added. Its distance is the lower five bits of c
+// and the next byte, plus 1. A copy may overlap its own output.
 #include "io/lzf.h"
 
 #include <algorithm>
@@ -11,8 +11,8 @@ namespace {
 
 constexpr unsigned first_copy = 32, long_copy = 7;
 
-// Hands each run to `literal(bytes, count)` or `copy(distance, count)`, until one returns false.
-// Whether the stream is whole and none did.
+// Calls `literal(bytes, count)` or `copy(distance, count)` for each run, until one returns false.
+// Returns whether the stream is whole and none did.
 template <class Literal, class Copy>
 bool each_run(std::span<const std::uint8_t> stream, const Literal& literal, const Copy& copy) {
     for (std::size_t at = 0; at < stream.size();) {

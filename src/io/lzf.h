@@ -1,4 +1,4 @@
-// Decoding LZF, the fast compression of h5py and others (Lehmann, liblzf).
+// Decodes LZF, the fast compression of h5py and others (Lehmann, liblzf).
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,11 @@
 
 namespace kith::io {
 
-// The bytes to which a stream decodes, -1 where it is broken: it ends in the middle, or refers to
-// what is before its start.
+// The number of bytes that a stream decodes to; -1 if it is broken: truncated, or with a reference
+// before its start.
 std::int64_t lzf_decoded_size(std::span<const std::uint8_t> stream);
 
-// Decodes a stream of that size to `out`, which has room for it.
+// Decodes a stream to `out`, which has room for lzf_decoded_size() bytes.
 void lzf_decode(std::span<const std::uint8_t> stream, std::uint8_t* out);
 
 }  // namespace kith::io

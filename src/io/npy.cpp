@@ -13,12 +13,12 @@
 namespace kith::io {
 namespace {
 
-// Columns transposed together: a run of 64 elements is at least a cache line of the output. Of long
-// columns fewer, so that a panel is small beside the block.
+// Columns transposed together: a run of 64 elements fills at least a cache line of the output. Long
+// columns use fewer, so that a panel is small beside the block.
 constexpr std::int64_t most_panel_cols = 64;
 constexpr std::int64_t panels_of_large = 16;
 
-// Rows transposed together: their part of a panel's output stays in the cache.
+// Rows transposed together: their part of a panel's output stays in cache.
 constexpr std::int64_t tile_rows = 128;
 
 template <class T>
@@ -68,8 +68,8 @@ public:
     }
 
 private:
-    // In a row, of a column of the file: there the first of the further dimensions varies fastest,
-    // here the last does.
+    // The index in a row of a column of the file: in the file the first of the further dimensions
+    // varies fastest, here the last.
     std::int64_t place_of(std::int64_t col) const {
         std::int64_t place = 0;
         for (const std::int64_t extent : shape_) {
@@ -79,8 +79,8 @@ private:
         return place;
     }
 
-    // Of compressed columns, each block of rows would be all of them decompressed again: all rows
-    // are kept instead.
+    // Reading compressed columns by blocks of rows would decompress all of them for each block: all
+    // rows are stored instead.
     void read_rows(std::int64_t first, std::int64_t count, std::byte* out) {
         const std::int64_t row_bytes = info_.cols * static_cast<std::int64_t>(size_of(info_.type));
         if (rows_.empty()) {
@@ -127,7 +127,7 @@ private:
     std::int64_t offset_;
     bool swapped_;
     std::vector<std::int64_t> shape_;  // of a row
-    std::vector<std::byte> rows_;      // all of them, where they are kept
+    std::vector<std::byte> rows_;      // all of them, if they are stored
 };
 
 ElementType type_in_file(const NpyHeader& header) {
@@ -142,7 +142,7 @@ ElementType type_in_file(const NpyHeader& header) {
     }
 }
 
-// `to[i]` becomes `from[i]`; the index of the first that T does not hold, or -1.
+// Converts from[i] to to[i]. Returns the index of the first value that T does not hold, or -1.
 template <class Stored, class T>
 std::int64_t widen(const std::byte* from, std::byte* to, std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i, from += sizeof(Stored), to += sizeof(T)) {
@@ -159,7 +159,7 @@ std::int64_t widen(const std::byte* from, std::byte* to, std::int64_t count) {
     return -1;
 }
 
-// Elements of a type that kith lacks, each exactly as one of another.
+// Converts elements of a type that kith lacks, exactly, to another.
 class ForeignSource final : public Source {
 public:
     ForeignSource(SourcePtr stored, const FileInfo& info, NpyForeign foreign, std::string name)
@@ -167,7 +167,7 @@ public:
 
     bool reads_whole() const override { return stored_->reads_whole(); }
 
-    // Stored elements are no wider: they are read into the end of their place and converted from
+    // Stored elements are not wider: they are read into the end of their output and converted from
     // its start.
     void read(std::int64_t first, std::int64_t count, std::byte* out) override {
         const auto size = static_cast<std::int64_t>(size_of(info_.type));
@@ -215,7 +215,7 @@ private:
 
 SourcePtr open_array(std::unique_ptr<ByteInput> input, const char* format) {
     const NpyHeader header = read_npy_header(*input);
-    // As it lies in the file; foreign elements as any of the same size.
+    // The layout of the file; foreign elements as any type of equal size.
     FileInfo info{format, header.shape[0], 1, type_in_file(header)};
     for (std::size_t i = 1; i < header.shape.size(); ++i) {
         if (__builtin_mul_overflow(info.cols, header.shape[i], &info.cols)) {

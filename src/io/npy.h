@@ -8,8 +8,9 @@
 
 namespace kith::io {
 
-// Integers and truth values that kith has no type of are read as the narrowest that holds them all:
-// i16 and u16 as f32, bool as u8, u32 and u64 as i64 (a u64 beyond is bad_file when it is read).
+// Integer and boolean types that kith lacks are read as the narrowest type that holds all values.
+// i16 and u16 become f32, bool becomes u8, u32 and u64 become i64; reading a larger u64 throws
+// bad_file.
 SourcePtr open_array(std::unique_ptr<ByteInput> input, const char* format);
 
 }  // namespace kith::io

@@ -16,7 +16,7 @@ struct NpyType {
     ElementType type;
     NpyForeign foreign = NpyForeign::none;
 };
-// Where two are read as one type, the first is written.
+// If two are read as one type, the first is written.
 constexpr std::array<NpyType, 12> npy_types{{{"f2", ElementType::f16},
                                              {"f4", ElementType::f32},
                                              {"f8", ElementType::f64},
@@ -32,14 +32,13 @@ constexpr std::array<NpyType, 12> npy_types{{{"f2", ElementType::f16},
 
 constexpr std::string_view magic = "\x93NUMPY";
 
-// What a header of version 1 can be at most; NumPy itself reads 10,000 bytes unless told to trust
-// the file.
+// The largest header of version 1; NumPy itself reads 10,000 bytes unless told to trust the file.
 constexpr std::int64_t longest_header = 0xffff;
 
 // NumPy aligns the data to this.
 constexpr std::size_t alignment = 64;
 
-// Walks over the dictionary's text; every refusal names the place in the file.
+// Scans the dictionary's text; every error names the offset in the file.
 class Cursor {
 public:
     Cursor(const std::string& path, std::string_view text, std::int64_t offset)
@@ -54,7 +53,7 @@ public:
                   rest.empty() ? "the end of the header" : fmt::format("\"{}\"", shown));
     }
 
-    // Skips white space, then takes `token` if it comes next.
+    // Skips white space, then consumes `token` if it comes next.
     bool take(std::string_view token) {
         at_ = std::min(text_.find_first_not_of(blanks, at_), text_.size());
         if (!text_.substr(at_).starts_with(token)) return false;

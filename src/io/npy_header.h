@@ -1,5 +1,5 @@
-// The header of an npy file (NumPy Enhancement Proposal 1): a Python dictionary after a magic and
-// its length.
+// The header of an npy file (NumPy Enhancement Proposal 1): a magic, a length, and a Python
+// dictionary.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace kith::io {
 
-// How elements lie in the file where kith has no type of that kind.
+// Element types in a file that kith lacks.
 enum class NpyForeign : std::uint8_t { none, boolean, i16, u16, u32, u64 };
 
 struct NpyHeader {
     ElementType type = ElementType::f32;  // of the reader
     NpyForeign foreign = NpyForeign::none;
-    std::string_view stored;  // the file's name of the type, "f4"
+    std::string_view stored;  // the file's name of the type, such as "f4"
     bool swapped = false;     // big-endian elements
     bool fortran_order = false;
     std::vector<std::int64_t> shape;
@@ -27,7 +27,7 @@ struct NpyHeader {
 // Throws bad_file.
 NpyHeader read_npy_header(ByteInput& input);
 
-// A version 1.0 header in C order, padded as NumPy pads it. Empty where npy has no such type.
+// A version 1.0 header in C order, with NumPy's padding. Empty if npy has no such type.
 std::string npy_header(std::int64_t rows, std::int64_t cols, ElementType type);
 
 }  // namespace kith::io

@@ -1,4 +1,4 @@
-// npz: NumPy's archive of npy arrays, stored (savez) or deflated (savez_compressed). Read only
+// npz: NumPy's archive of npy arrays, stored (savez) or deflated (savez_compressed). Read-only
 // here.
 #include <algorithm>
 

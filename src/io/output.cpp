@@ -23,11 +23,11 @@ namespace {
 
 constexpr std::int64_t call_limit = std::int64_t{1} << 30;
 
-// Of the temporary files of this process.
+// Numbers the temporary files of this process.
 constinit std::atomic<unsigned> part_counter{0};
 constexpr std::size_t copy_block = std::size_t{8} << 20;
 
-// `offset` is where the bytes go, for the message.
+// `offset`: position of the bytes, for the message.
 void write_fully(const PendingFile& file, const std::byte* from, std::int64_t count,
                  std::int64_t offset) {
     while (count > 0) {
@@ -116,7 +116,7 @@ private:
 
 std::string resolved(const std::string& file) {
     namespace fs = std::filesystem;
-    constexpr int most_links = 40;  // as the system has it
+    constexpr int most_links = 40;  // the system's limit
     fs::path path = file;
     std::error_code error;
     for (int i = 0; i < most_links && fs::is_symlink(path, error); ++i) {
@@ -134,7 +134,7 @@ PendingFile::PendingFile(const std::string& file, OutputSet::Links links)
     if (look(destination_.c_str(), &old) != 0) {
         if (errno != ENOENT)
             bad_file(file_, fmt::format("expected a writable place: {}", std::strerror(errno)));
-    } else if (!S_ISLNK(old.st_mode)) {  // of what a link names nothing is kept
+    } else if (!S_ISLNK(old.st_mode)) {  // nothing is copied from the target of a link
         // Renaming onto a device or a directory would replace it or fail late.
         if (!S_ISREG(old.st_mode)) {
             bad_file(file_, S_ISDIR(old.st_mode) ? "expected a file to write, found a directory"
@@ -151,12 +151,12 @@ void PendingFile::create_temporary() {
     std::string name = path.filename().string();
     if (name.empty()) bad_file(file_, "expected the name of a file to write");
     if (old_) {
-        // What is protected from writing is not to be replaced either.
+        // A write-protected file must not be replaced either.
         const int probe = ::open(destination_.c_str(), O_WRONLY | O_CLOEXEC);
         if (probe < 0)
             bad_file(file_, fmt::format("expected a writable file: {}", std::strerror(errno)));
         ::close(probe);
-        // In a sticky folder (/tmp) only these may rename onto it.
+        // In a sticky folder (/tmp) only these users may rename onto it.
         struct stat folder {};
         const uid_t me = ::geteuid();
         if (::stat(folder_of(destination_).c_str(), &folder) == 0 && (folder.st_mode & S_ISVTX) &&
@@ -164,15 +164,15 @@ void PendingFile::create_temporary() {
             bad_file(file_, "expected a file of yours: its folder lets nobody else replace it");
         }
     }
-    constexpr std::size_t longest = 200;  // leaves room for the rest within the 255 bytes of a name
+    constexpr std::size_t longest = 200;  // leaves room for the rest within a name's 255 bytes
     if (name.size() > longest) name.resize(longest);
     for (;;) {
         temporary_ =
             (path.parent_path() / fmt::format("{}.part-{}-{}", name, ::getpid(), part_counter++))
                 .string();
-        // Before the file is there: a signal may come in between.
+        // Registered before the file exists: a signal may arrive in between.
         name_.emplace(temporary_);
-        // Not for others to read before it has the mode of the file that it replaces.
+        // Private until it gets the mode of the file that it replaces.
         descriptor_ =
             ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, old_ ? 0600 : 0666);
         if (descriptor_ >= 0) return;
@@ -183,7 +183,7 @@ void PendingFile::create_temporary() {
 
 void PendingFile::keep_mode() const noexcept {
     mode_t mode = old_->st_mode & 07777;
-    // Without the owner, his privileges must not become ours.
+    // If the owner cannot be kept, the setuid, setgid and sticky bits are dropped.
     if (::fchown(descriptor_, old_->st_uid, old_->st_gid) != 0) mode &= 0777;
     (void)::fchmod(descriptor_, mode);
 }
@@ -215,7 +215,7 @@ void PendingFile::copy_old(const std::function<bool()>& keep_going) {
 }
 
 void PendingFile::sync() {
-    // EINVAL: a file system that has no such thing.
+    // EINVAL: the file system does not support fsync.
     if (::fsync(descriptor_) != 0 && errno != EINVAL) {
         bad_file(file_, fmt::format("cannot complete: {}", std::strerror(errno)));
     }
@@ -230,7 +230,7 @@ void PendingFile::commit() {
         };
         if (!there || now.st_dev != old_->st_dev || now.st_ino != old_->st_ino ||
             now.st_size != old_->st_size || !same_time(now.st_mtim, old_->st_mtim)) {
-            committed_ = true;  // the work is not lost
+            committed_ = true;  // the results are preserved
             name_.reset();
             bad_file(
                 file_,
@@ -247,7 +247,7 @@ void PendingFile::commit() {
     name_.reset();
     const int descriptor =
         ::open(folder_of(destination_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor < 0) return;  // a folder to write to, not to read
+    if (descriptor < 0) return;  // a folder that can be written but not read
     const bool failed = ::fsync(descriptor) != 0 && errno == EIO;
     ::close(descriptor);
     if (failed) bad_file(file_, fmt::format("cannot complete: {}", std::strerror(EIO)));

@@ -15,15 +15,14 @@
 
 namespace kith::io {
 
-// `file` with links followed, also the last one where it leads nowhere yet.
+// `file` with links resolved, including a dangling last one.
 std::string resolved(const std::string& file);
 
-// Owns the temporary file, open from construction on: commit() renames it, the destructor without
-// commit() removes it.
+// Owns the temporary file, which is open from construction on. commit() renames it; without
+// commit() the destructor removes it.
 class PendingFile {
 public:
-    // Throws bad_file where `file` could not be written or renamed to, such as a directory or a
-    // device.
+    // Throws bad_file if `file` cannot be written or replaced, such as a directory or a device.
     explicit PendingFile(const std::string& file,
                          OutputSet::Links links = OutputSet::Links::follow);
     ~PendingFile();
@@ -34,13 +33,13 @@ public:
     const std::string& temporary() const { return temporary_; }
     int descriptor() const { return descriptor_; }
 
-    // Whether a file of that name is there that is not empty.
+    // True if a non-empty file of that name exists.
     bool adds() const { return old_ && old_->st_size > 0; }
-    // Copies that file into the temporary one; from now on commit() refuses to replace it if it has
-    // changed.
+    // Copies that file into the temporary one; from then on commit() refuses to replace it if it
+    // has changed.
     void copy_old(const std::function<bool()>& keep_going);
 
-    void sync();    // what was written is on the disk
+    void sync();    // flushes written data to the disk
     void commit();  // after sync()
 
 private:
@@ -48,11 +47,11 @@ private:
     void keep_mode() const noexcept;
 
     std::string file_;
-    std::string destination_;  // file_; where links are followed, with links resolved, so that a
-                               // link stays a link
+    // file_, with links resolved if they are followed, so that a link stays a link
+    std::string destination_;
     std::string temporary_;
     std::optional<TemporaryName> name_;
-    std::optional<struct stat> old_;  // the file of that name
+    std::optional<struct stat> old_;  // the existing file of that name
     bool copied_ = false;
     bool committed_ = false;
     int descriptor_ = -1;
@@ -66,7 +65,7 @@ public:
 };
 
 std::unique_ptr<Output> open_plain(PendingFile& file);
-// Gzips where the file's name ends in ".gz".
+// Compresses if the file's name ends in ".gz".
 std::unique_ptr<Output> open_output(const Target& target);
 
 }  // namespace kith::io

@@ -1,5 +1,4 @@
-// OutputSet: inputs and outputs compared by what they are, temporary files opened, renamed
-// together.
+// OutputSet: compares inputs and outputs by identity, opens temporary files, renames them together.
 #include "io/output_set.h"
 
 #include <sys/stat.h>
@@ -20,12 +19,12 @@ bool is_hdf5(const Format* format) {
     return format && std::string_view(format->name) == "hdf5";
 }
 
-// Data sets of one HDF5 file are apart; of an input without a name nothing is known.
+// Data sets of one HDF5 file are distinct; an input without a data set name may overlap any.
 bool overlaps(const std::string& dataset, const std::string& other) {
     return dataset.empty() || other.empty() || dataset == other;
 }
 
-// "-" is standard input where it is read.
+// "-" is standard input when read, and invalid for writing.
 void require_named(const std::string& what, const std::string& path) {
     if (path != "-") return;
     bad_argument(

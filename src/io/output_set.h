@@ -1,4 +1,4 @@
-// The files of an OutputSet, as the writers see them.
+// The files of an OutputSet, for the writers.
 #pragma once
 
 #include <memory>
@@ -12,12 +12,12 @@
 namespace kith {
 namespace io {
 
-// What a path leads to, whatever it is called: a file, or a name in a folder where there is no file
-// yet.
+// The target of a path, whatever its spelling: a file, or a name in a folder if no such file
+// exists.
 struct Identity {
     dev_t device = 0;
     ino_t inode = 0;
-    std::string name;  // "" of a file that is there
+    std::string name;  // "" for an existing file
     bool known = false;
     bool operator==(const Identity&) const = default;
 };
@@ -38,7 +38,7 @@ struct WrittenFile {
 
 struct Part {
     std::string what;
-    std::string path;      // as it was added
+    std::string path;      // as passed to add()
     const Format* format;  // null: bytes
     Target target;
     bool written = false;
@@ -55,7 +55,7 @@ struct OutputSet::State {
 
     io::Part& add(const std::string& what, const std::string& path, const io::Location& location,
                   const io::Format* format, Links links = Links::follow);
-    // Throws invalid_argument where none of that path was added.
+    // Throws invalid_argument if no such path was added.
     io::Part& part(const std::string& path) const;
 };
 

@@ -1,5 +1,5 @@
-// Parquet, by Apache Arrow: columns of numbers side by side, or one column of lists of one length.
-// Read only here.
+// Parquet, by Apache Arrow: columns of numbers, or one column of lists of equal length. Read-only
+// here.
 #include <arrow/api.h>
 #include <arrow/util/float16.h>
 #include <parquet/arrow/reader.h>
@@ -22,8 +22,8 @@
 namespace kith::io {
 namespace {
 
-// Decoded at a time, over all columns; pages and dictionaries, which the writer of the file sized,
-// come to it.
+// Bytes decoded at a time, over all columns. Pages and dictionaries, with sizes chosen by the
+// file's writer, come in addition.
 constexpr std::int64_t batch_bytes = std::int64_t{8} << 20;
 bool is_number(const arrow::DataType& type) {
     return (arrow::is_integer(type.id()) || arrow::is_floating(type.id()) ||
@@ -39,7 +39,7 @@ bool is_list_of_numbers(const arrow::DataType& type) {
     return is_list(type) && is_number(*type.field(0)->type());
 }
 
-// One column of the matrix, or, of lists, all of them.
+// One column of the matrix or, for lists, all of them.
 struct Column {
     std::string name;
     std::shared_ptr<arrow::DataType> number;  // the lists' elements
@@ -47,8 +47,8 @@ struct Column {
     int leaf = 0;  // its index in the file
 };
 
-// The type that holds every value of these columns: alone as of npy; together f32 or f64 where they
-// hold all, else i64.
+// The type that holds every value of these columns. One type alone is read as for npy; several are
+// read as f32 or f64 if it holds all values, else as i64.
 ElementType common_type(const std::vector<Column>& columns, const std::string& path) {
     bool same = true, in_f32 = true, in_f64 = true, integers = true;
     for (const Column& column : columns) {
@@ -101,8 +101,7 @@ Column column_of(const parquet::arrow::SchemaField& field) {
     return {field.field->name(), type->field(0)->type(), true, field.children.at(0).column_index};
 }
 
-// The column of that name, or where none is named all of them: numbers only, or a single one of
-// lists.
+// The column of that name, or all columns if none is named: only numbers, or a single one of lists.
 std::vector<Column> choose(const ParquetFile& opened, const std::string& name) {
     const std::string& path = opened.file->path();
     const std::string usable = in_words(usable_names(opened));
@@ -177,7 +176,7 @@ public:
     }
 
 private:
-    // The footer's numbers of rows and of values agree with each other, group by group.
+    // Checks that the footer's numbers of rows and of values agree, group by group.
     void require_values() const {
         const std::string& path = opened_.file->path();
         std::int64_t rows = 0;
@@ -216,8 +215,8 @@ private:
         });
     }
 
-    // The values that the footer counts; where they are others, some list is of another length, or
-    // null.
+    // Checks the footer's number of values: a different one means that some list has another length
+    // or is null.
     void require_all_lengths() const {
         std::int64_t values = 0;
         bool fits = true;
@@ -260,8 +259,8 @@ private:
                                                    columns_[column].name, row, expected, found));
     }
 
-    // Where the numbers of `count` lists begin, and how many there are in each; `length` -1: that
-    // of the first.
+    // The position of the numbers of `count` lists, and the length of each; `length` -1: that of
+    // the first.
     std::pair<std::int64_t, std::int64_t> lists_in(const arrow::Array& array, std::int64_t row,
                                                    std::int64_t count, std::int64_t length) const {
         const auto each = [&](const auto& lists) {
@@ -297,7 +296,7 @@ private:
         }
     }
 
-    // Rows [row, row + count) of the batch's column j into its place of the block.
+    // Copies rows [row, row + count) of the batch's column j to its place in the block.
     void copy(std::size_t j, std::int64_t row, std::int64_t count, std::byte* out) {
         const std::shared_ptr<arrow::Array> array = batch_->column(static_cast<int>(j));
         if (columns_[j].lists) {
@@ -315,7 +314,7 @@ private:
     struct Cells {
         std::size_t column;
         std::int64_t begin, count;  // in the array
-        std::int64_t stride;        // elements of the output from one to the next
+        std::int64_t stride;        // output elements from one cell to the next
         std::int64_t per_row;       // for messages
         std::int64_t first_row;
     };
@@ -409,7 +408,7 @@ private:
     Proceed proceed_;
     std::shared_ptr<arrow::RecordBatchReader> batches_;
     std::shared_ptr<arrow::RecordBatch> batch_;  // null: none was read since start_at()
-    std::int64_t batch_first_ = 0;               // the row of the file that `batch_` begins with
+    std::int64_t batch_first_ = 0;               // the file's row that `batch_` begins with
 };
 
 }  // namespace
@@ -425,7 +424,7 @@ std::vector<std::string> names_parquet(const Location& location) {
 SourcePtr open_parquet(const Location& location) {
     ParquetFile opened = open_parquet_file(open_bytes(location));
     const std::shared_ptr<ArrowFile> file = opened.file;
-    // A row group's columns are decoded when they are first asked for.
+    // A row group's columns are decoded on first use.
     return guarded(*file, [&]() -> SourcePtr {
         std::vector<Column> columns = choose(opened, location.dataset);
         return std::make_unique<ParquetSource>(std::move(opened), std::move(columns), location);

@@ -1,4 +1,4 @@
-// What takes the place of parquet.cpp in a build without Apache Arrow.
+// Replaces parquet.cpp in a build without Apache Arrow.
 #include "io/errors.h"
 #include "io/format.h"
 #include "io/input.h"

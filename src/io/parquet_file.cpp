@@ -1,4 +1,4 @@
-// Reads a ByteInput for Apache Arrow.
+// Presents a ByteInput to Apache Arrow.
 #include "io/parquet_file.h"
 
 #include <arrow/buffer.h>
@@ -9,7 +9,7 @@
 namespace kith::io {
 namespace {
 
-// Read from the file at a time, for each column.
+// Bytes read from the file at a time, for each column.
 constexpr std::int64_t buffer_bytes = std::int64_t{1} << 16;
 
 }  // namespace
@@ -39,7 +39,7 @@ arrow::Result<std::int64_t> ArrowFile::ReadAt(std::int64_t place, std::int64_t c
 
 arrow::Result<std::shared_ptr<arrow::Buffer>> ArrowFile::ReadAt(std::int64_t place,
                                                                 std::int64_t count) {
-    // A footer may claim any place and any length.
+    // A footer may claim any position and any length.
     if (place < 0 || count < 0)
         return arrow::Status::IOError("a place before the start of the file");
     const std::int64_t some = std::clamp<std::int64_t>(input_->size() - place, 0, count);

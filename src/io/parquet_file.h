@@ -1,4 +1,4 @@
-// A Parquet file, as Apache Arrow opens it through a ByteInput.
+// A Parquet file, opened by Apache Arrow through a ByteInput.
 #pragma once
 
 #include <arrow/io/interfaces.h>
@@ -15,7 +15,7 @@
 
 namespace kith::io {
 
-// A ByteInput, plain or gunzipped, as Arrow reads files. What it throws is kept while Arrow's
+// Presents a ByteInput, plain or gunzipped, as an Arrow file. It stores exceptions while Arrow's
 // frames lie between.
 class ArrowFile final : public arrow::io::RandomAccessFile {
 public:
@@ -46,8 +46,8 @@ private:
 
 std::string in_one_line(std::string text);
 
-// Runs what calls Arrow: what that throws becomes bad_file or out_of_memory, unless the file threw
-// before.
+// Runs code that calls Arrow. Arrow's errors become bad_file or out_of_memory, unless the file
+// itself threw before.
 template <class Call>
 auto guarded(ArrowFile& file, const Call& call) {
     std::string why;

@@ -45,7 +45,7 @@ bool all_digits(std::string_view text) {
     return std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// Takes ":FIRST:[COUNT]" off the end, if it is there.
+// Removes ":FIRST:[COUNT]" from the end, if present.
 std::optional<RowRange> take_rows(const std::string& path, std::string& rest) {
     const std::size_t second = rest.rfind(':');
     if (second == std::string::npos || second == 0) return {};

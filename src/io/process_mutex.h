@@ -1,4 +1,4 @@
-// A mutex of the whole process that no child of fork() waits for in vain.
+// A process-wide mutex that does not deadlock in a child of fork().
 #pragma once
 
 #include <unistd.h>
@@ -10,12 +10,11 @@
 
 namespace kith::io {
 
-// A thread that has it may lock it again. Where a thread of the parent had it at the time of a
-// fork(), the child has no thread that would unlock it, and perhaps data that were half changed:
-// there it cannot be had. Constant-initialised.
+// Recursive. If a thread of the parent held it at the time of a fork(), it cannot be locked in the
+// child: no thread there would unlock it, and its data may be half changed. Constant-initialised.
 class ProcessMutex {
 public:
-    // Throws bad_file, which begins with `what`, in such a child.
+    // Throws bad_file, with a message that begins with `what`, in such a child.
     void lock(const char* what) {
         const std::uint64_t self = this_thread();
         for (std::uint64_t found = 0; !holder_.compare_exchange_strong(found, self); found = 0) {
@@ -41,8 +40,8 @@ private:
     }
     static std::uint64_t process_of(std::uint64_t thread) { return thread >> 32; }
 
-    std::atomic<std::uint64_t> holder_{0};  // 0: nobody
-    int depth_ = 0;                         // of its holder's locks
+    std::atomic<std::uint64_t> holder_{0};  // 0: unlocked
+    int depth_ = 0;                         // nested locks of the holder
 };
 
 class ProcessLock {

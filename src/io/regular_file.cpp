@@ -1,4 +1,4 @@
-// Opens regular files, and refuses what is none.
+// Opens regular files and rejects everything else.
 #include "io/regular_file.h"
 
 #include <fcntl.h>
@@ -28,10 +28,10 @@ constexpr std::int64_t call_limit = std::int64_t{1} << 30;
 
 RegularFile::RegularFile(const std::string& path, const std::string& shown, const char* remedy) {
     struct stat status {};
-    // Opening some devices acts on them.
+    // Checked first, because opening some devices acts on them.
     if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
         refuse(shown, status.st_mode, remedy);
-    // O_NONBLOCK: nor is a pipe waited for that is there since.
+    // O_NONBLOCK: does not wait for a pipe that has appeared since.
     descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0) {
         error_ = errno;

@@ -6,13 +6,13 @@
 
 namespace kith::io {
 
-// Pipes and devices are refused, by whatever link they are named: opening a pipe to read waits for
-// its writer, opening a device may act on it, and reading it may never end.
+// Pipes and devices are rejected, also through links. Opening a pipe waits for its writer, opening
+// a device may act on it, and reading it may never end.
 class RegularFile {
 public:
     RegularFile() = default;  // none
-    // Where the system does not open it, is_open() is false and error() says why. Throws bad_file,
-    // naming it `shown`, where it is no regular file; of a pipe `remedy` follows.
+    // If the system cannot open it, is_open() is false and error() gives the reason. Throws
+    // bad_file, naming it `shown`, if it is not a regular file; for a pipe `remedy` follows.
     RegularFile(const std::string& path, const std::string& shown, const char* remedy = "");
     ~RegularFile();
     RegularFile(RegularFile&& other) noexcept;
@@ -24,7 +24,7 @@ public:
     std::int64_t size() const { return size_; }        // in bytes, when it was opened
     std::int64_t changed() const { return changed_; }  // nanoseconds since 1970, likewise
 
-    // The next bytes, `most` of them unless the file ends before. Throws bad_file, naming it
+    // Reads the next `most` bytes, or fewer at the end of the file. Throws bad_file, naming it
     // `shown`.
     std::int64_t read(void* to, std::int64_t most, const std::string& shown) const;
 

@@ -1,4 +1,4 @@
-// Wide integers become floating-point numbers of the same values.
+// Converts wide integers to floating-point numbers of equal value.
 #include "kith/searchable.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// Rows from one shard of the points after the other: one nameless file, in which those of a shard
-// follow each other.
+// Rows of one shard of the points after the other: one nameless file in which the rows of a shard
+// are contiguous.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -17,12 +17,12 @@ namespace {
 using io::Spool;
 
 constexpr std::int64_t word = 8;  // bytes of a length, an id and a key
-// What a shard's reader reads ahead.
+// Least number of bytes that a shard's reader reads ahead.
 constexpr std::int64_t least_ahead = 1 << 12;
-// A neighbour that is merged: as it was found, as it is handed on, and in the row that is sorted.
+// Bytes of a merged neighbour: as found, as handed on, and in the row being sorted.
 constexpr std::int64_t merged_bytes = 3 * 2 * word;
 
-// A part of the file from its beginning to its end.
+// Reads a part of the file sequentially.
 class SpoolReader {
 public:
     SpoolReader(const Spool& spool, std::int64_t begin, std::int64_t end, std::int64_t ahead)
@@ -55,7 +55,7 @@ private:
     const Spool* spool_;
     std::int64_t at_, end_, ahead_;
     std::vector<char> block_;
-    std::int64_t used_ = 0;  // of the block
+    std::int64_t used_ = 0;  // bytes used of the block
 };
 
 // Rows of one shard that are to be merged.
@@ -71,9 +71,9 @@ struct ShardRows::State {
 
     std::string path;
     Spool spool;
-    std::vector<std::int64_t> begins;  // of each shard, in the file
+    std::vector<std::int64_t> begins;  // start of each shard in the file
     std::int64_t rows = 0, last = 0;   // of the first shard; of the last
-    std::vector<char> block;           // that is not in the file yet
+    std::vector<char> block;           // not yet in the file
 
     void put(const void* from, std::int64_t values) {
         const auto* bytes = static_cast<const char*>(from);
@@ -141,7 +141,7 @@ void ShardRows::hand_on(std::int64_t first, std::int64_t dimensions, const Optio
     for (std::size_t i = 0; i < s.begins.size(); ++i)
         readers.emplace_back(s.spool, s.begins[i],
                              i + 1 < s.begins.size() ? s.begins[i + 1] : s.spool.size(), ahead);
-    std::vector<std::int64_t> next(readers.size());  // of each shard, the length of the row
+    std::vector<std::int64_t> next(readers.size());  // per shard, the length of the next row
     const auto lengths = [&] {
         std::int64_t all = 0;
         for (std::size_t i = 0; i < readers.size(); ++i) {

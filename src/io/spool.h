@@ -1,5 +1,5 @@
-// Bytes that are written one after the other and read back: a file without a name, which goes with
-// its descriptor.
+// A nameless temporary file that is written sequentially and read back; it vanishes with its
+// descriptor.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ class Spool {
 public:
     static constexpr std::int64_t block_bytes = 1 << 20;
 
-    // In the folder of a path, which messages name. Throws bad_file, as the others do.
+    // Created in the folder of a path, which messages name. All functions throw bad_file.
     explicit Spool(const std::string& beside);
     ~Spool();
     Spool(const Spool&) = delete;
@@ -22,7 +22,7 @@ public:
     std::int64_t size() const { return size_; }
     void write(const void* bytes, std::int64_t count);
     void read(std::int64_t at, void* bytes, std::int64_t count) const;
-    // All of it, in blocks.
+    // Reads everything, in blocks.
     template <class Take>
     void read(const Take& take) const {
         std::vector<char> block(static_cast<std::size_t>(std::min(size_, block_bytes)));

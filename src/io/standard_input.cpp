@@ -1,5 +1,5 @@
-// Copies standard input to a temporary file: formats are read from more than one place of it, and
-// their sizes checked.
+// Copies standard input to a temporary file: formats are read at several positions, and their sizes
+// are checked.
 #include "io/standard_input.h"
 
 #include <fcntl.h>
@@ -49,7 +49,7 @@ std::size_t read_some(std::vector<char>& block, const Proceed& proceed) {
         pollfd one{STDIN_FILENO, POLLIN, 0};
         const int ready = ::poll(&one, 1, poll_milliseconds);
         if (ready == 0 || (ready < 0 && errno == EINTR))
-            continue;  // a read would wait, whatever the signal was
+            continue;  // a read would block, whatever the signal was
         const ssize_t got = ::read(STDIN_FILENO, block.data(), block.size());
         if (got >= 0) return static_cast<std::size_t>(got);
         if (errno != EINTR && errno != EAGAIN) bad_file("standard input", std::strerror(errno));
@@ -76,9 +76,9 @@ void copy_to(int fd, const std::string& folder, const Proceed& proceed) {
     }
 }
 
-// What is left of standard input once it has been read.
+// Persistent state of the copy of standard input.
 struct StandardInput {
-    ProcessMutex mutex;  // of the others
+    ProcessMutex mutex;  // guards the other members
     int copy = -1;
     bool begun = false;
 };

@@ -5,9 +5,9 @@
 
 namespace kith::io {
 
-// A descriptor of a file without a name that holds all of standard input; the process keeps it. It
-// lies where temporary files do. Throws bad_file, out_of_memory where they lie in memory and that
-// gets short, cancelled.
+// A descriptor, kept by the process, of a nameless file with all of standard input. It is in the
+// directory for temporary files. Throws bad_file, cancelled, and out_of_memory if that directory is
+// in memory and memory runs short.
 int copy_of_standard_input(const Proceed& proceed);
 
 }  // namespace kith::io

@@ -1,4 +1,4 @@
-// Finds out what a table in text is.
+// Determines the structure of a text table.
 #include "io/table.h"
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 namespace kith::io {
 namespace {
 
-// Fewer rows count from 0 or 1 by chance.
+// Fewer rows may count from 0 or 1 by chance.
 constexpr std::int64_t least_counted = 3;
 
-// Digits alone, as the names of columns and the numbers of rows are written.
+// A non-negative integer of digits alone, as in column names and row numbers.
 std::optional<std::int64_t> whole_number(std::string_view cell) {
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
@@ -36,7 +36,7 @@ Kind kind_of(std::string_view cell, bool decimal_comma) {
                : Kind::neither;
 }
 
-// The first cells of lines one below the other.
+// Statistics of the first cells of consecutive lines.
 class FirstColumn {
 public:
     void add(std::string_view cell, bool quoted, bool decimal_comma) {
@@ -59,7 +59,7 @@ public:
     bool all_whole() const { return all_whole_; }
     bool all_names() const { return all_names_; }
     bool counts_from(std::int64_t start) const { return counts_ && start_ == start; }
-    // By one, from 0 or from 1.
+    // By one, starting from 0 or 1.
     bool counts() const { return counts_from(0) || counts_from(1); }
     bool counts_rows() const { return counts() && rows_ >= least_counted; }
 
@@ -69,10 +69,10 @@ private:
     bool all_quoted_ = true, all_whole_ = true, all_names_ = true, counts_ = true;
 };
 
-// What is known of lines that are rows, once all of them have been added.
+// Properties of all row lines, valid once all have been added.
 class Rows {
 public:
-    // `look_for_whole`: whether whole numbers anywhere in the line matter.
+    // `look_for_whole`: whether integers anywhere in the line matter.
     void add(std::string_view line, Separator separator, bool decimal_comma, bool look_for_whole) {
         Cells cells(line, separator);
         std::string_view cell;
@@ -80,7 +80,7 @@ public:
         first_.add(cell, cells.quoted(), decimal_comma);
         whole_in_first_ |= whole_number(cell).has_value();
         const bool look_for_quotes = !quoted_beyond_ && line.find('"') != std::string_view::npos;
-        // From 2 on, where the line above these is a row, too.
+        // From 2 on, if the line above these is a row, too.
         look_for_whole =
             !whole_beyond_ && (look_for_whole || first_.counts() || first_.counts_from(2));
         while ((look_for_quotes || look_for_whole) && cells.next(cell)) {
@@ -130,8 +130,8 @@ public:
                 count({lines.offset(), lines.number()});
             } else if (first_) {
                 ++(kind == LineKind::empty ? empty_ : comments_);
-                // Of one column what is missing is an empty line; whether it has one, the line
-                // below the first says.
+                // In a table of one column a missing value is an empty line. The line below the
+                // first decides whether there is one column.
                 if (kind == LineKind::empty && is_one_column())
                     wait({lines.offset(), lines.number()});
             }
@@ -161,12 +161,12 @@ public:
 private:
     bool is_one_column() const { return table_.separator == Separator::blanks && cells_ == 1; }
 
-    // The next of the lines that are rows or names.
+    // Counts the next line that is a row or names.
     void count(const LineMark& line) {
         if (number_++ % lines_per_mark == 0) table_.marks.push_back(line);
     }
 
-    // An empty line, which is a row if another follows.
+    // An empty line, which is a row if another row follows.
     void wait(const LineMark& line) {
         if ((number_ + waiting_++) % lines_per_mark == 0) waiting_marks_.push_back(line);
     }
@@ -187,7 +187,7 @@ private:
         bad_file(input_.path(), "expected at least one row of numbers, found none");
     }
 
-    // May be read in two ways.
+    // The table is ambiguous.
     [[noreturn]] void refuse_first_line(std::string_view why) const {
         bad_file(input_.path(),
                  fmt::format(
@@ -206,7 +206,7 @@ private:
 
     void add(std::string_view line, std::int64_t number) {
         const std::int64_t cells = count_cells(line, table_.separator);
-        // R's write.table: no name above the names of the rows.
+        // R's write.table: there is no name above the row names.
         if (below_.count() == 0 && cells == cells_ + 1 && options_.header.value_or(is_of_words())) {
             ++cells_;
             cells_number_ = number;
@@ -256,7 +256,7 @@ private:
 
     void decide_columns() {
         std::int64_t empty = below_.count() > 0 ? below_.empty_at_end_of_each() : INT64_MAX;
-        // Where the first line names fewer, that is what it says as well.
+        // If the first line names fewer columns, it says so itself.
         if (!is_short_) empty = std::min(empty, empty_at_end(first_text_, table_.separator));
         if (is_short_ && empty > 0 &&
             (below_.first().all_names() || below_.first().counts_rows())) {
@@ -286,7 +286,7 @@ private:
             say(fmt::format("line {}, which is 0, is a row", first_number_));
     }
 
-    // Whether the first column holds names or numbers of the rows, and is no coordinate.
+    // True if the first column holds row names or row numbers, not coordinates.
     bool finds_index(bool has_names) {
         if (!table_.header) return finds_index_without_header();
         const FirstColumn& column = below_.first();
@@ -304,8 +304,8 @@ private:
         return false;
     }
 
-    // Rows whose names are in several columns have as many cells without a name before those that
-    // have one.
+    // If row names span several columns, the header has that many unnamed cells before the first
+    // named one.
     void refuse_names_in_several() const {
         const std::int64_t unnamed = first_->empty_before;
         if (is_short_ || unnamed < 2 || unnamed >= cells_) return;
@@ -317,7 +317,7 @@ private:
     }
 
     bool finds_index_without_header() {
-        // The first line is a row as the others.
+        // The first line is a row like the others.
         Rows all;
         all.add(first_text_, table_.separator, options_.decimal_comma, true);
         const FirstColumn& top = all.first();
@@ -350,7 +350,7 @@ private:
                         why));
     }
 
-    // Of the columns, where the first line has them.
+    // Column names, if the first line has them.
     std::vector<std::string> names(bool has_names) const {
         std::vector<std::string> names(has_names ? 1 : 0);
         if (!table_.header) return {};
@@ -368,13 +368,13 @@ private:
     Table table_;
     std::optional<FirstLine> first_;
     std::string first_text_;
-    std::int64_t first_number_ = 0;  // of the line
-    std::int64_t cells_ = 0;         // of each line below
-    std::int64_t cells_number_ = 0;  // of the line that has as many
-    bool is_short_ = false;          // the first line has one cell less
+    std::int64_t first_number_ = 0;  // of the first line
+    std::int64_t cells_ = 0;         // in each line below
+    std::int64_t cells_number_ = 0;  // of the line that set cells_
+    bool is_short_ = false;          // the first line has one cell fewer
     std::int64_t number_ = 0;        // of lines that are rows or names
-    // Since the last row: empty lines, those of them that may be rows, and comments; and comments
-    // before it.
+    // Since the last row: empty lines, those among them that may be rows, and comments.
+    // passed_over_: comments before it.
     std::int64_t empty_ = 0, waiting_ = 0, comments_ = 0, passed_over_ = 0;
     std::vector<LineMark> waiting_marks_;
     Rows below_;

@@ -1,4 +1,4 @@
-// Reads and writes the options of a table in text.
+// Parses and prints the options of a text table.
 #include "io/table_options.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
     return value;
 }
 
-// Takes "KEY" and the text behind it, up to the next colon, off the front.
+// Removes "KEY" and the text after it, up to the next colon, from the front.
 std::optional<std::string_view> take(std::string_view& text, std::string_view key) {
     if (!text.starts_with(key)) return {};
     text.remove_prefix(key.size());
@@ -40,7 +40,7 @@ std::optional<std::string_view> take(std::string_view& text, std::string_view ke
                     text));
 }
 
-// What an item of a list of columns stands for: first and last, from 1 on.
+// An item of a list of columns: first and last, counted from 1.
 struct Span {
     std::int64_t first, last;
 };

@@ -1,4 +1,4 @@
-// A list of temporary names without locks: what a signal handler may walk at any moment.
+// A lock-free list of temporary names, which a signal handler may traverse at any moment.
 #include "io/temporary.h"
 
 #include <unistd.h>
@@ -12,8 +12,8 @@
 namespace kith {
 namespace io {
 
-// A place for one name. Places are never freed, only used again. Who takes the name out of a place
-// owns it: its writer, or a signal handler, which may free nothing.
+// A slot for one name. Slots are reused but never freed. Whoever takes the name out of a slot owns
+// it: its writer, or a signal handler, which must not free memory.
 struct TemporaryName::Slot {
     std::atomic<char*> path{nullptr};
     Slot* next = nullptr;
@@ -22,8 +22,8 @@ struct TemporaryName::Slot {
 namespace {
 
 std::atomic<TemporaryName::Slot*> first{nullptr};
-// Names that a signal handler took, each beginning with the address of the next, until there is
-// another writer.
+// Names that a signal handler took, linked by an address stored at the start of each, until the
+// next writer frees them.
 std::atomic<char*> taken{nullptr};
 static_assert(std::atomic<char*>::is_always_lock_free, "a signal handler may touch these");
 
@@ -53,7 +53,7 @@ TemporaryName::TemporaryName(const std::string& path) {
 }
 
 TemporaryName::~TemporaryName() {
-    // Otherwise a signal handler has it, and the place may be another writer's.
+    // Otherwise a signal handler has it, and the slot may be another writer's.
     char* own = name_;
     if (slot_->path.compare_exchange_strong(own, nullptr)) delete[] name_;
 }

@@ -1,11 +1,11 @@
-// Names of temporary files, known to a signal handler that must remove them.
+// Registers names of temporary files for a signal handler that must remove them.
 #pragma once
 
 #include <string>
 
 namespace kith::io {
 
-// While it lives, remove_temporary_files() removes the file.
+// During an object's life remove_temporary_files() removes the file.
 class TemporaryName {
 public:
     explicit TemporaryName(const std::string& path);
@@ -17,7 +17,7 @@ public:
 
 private:
     Slot* slot_;
-    char* name_;  // in the place, until a signal handler takes it
+    char* name_;  // in the slot, until a signal handler takes it
 };
 
 }  // namespace kith::io

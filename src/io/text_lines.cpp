@@ -1,4 +1,4 @@
-// Cuts text into lines and lines into cells.
+// Splits text into lines and lines into cells.
 #include "io/text_lines.h"
 
 #include <algorithm>
@@ -76,7 +76,7 @@ Separator separator_of(std::string_view line, bool decimal_comma) {
         comma |= c == ',' && !decimal_comma;
         tab |= c == '\t';
     }
-    // One cell behind an empty one.
+    // One cell after an empty one.
     tab |= line.starts_with('\t') && text.find(' ') == std::string_view::npos;
     return comma ? Separator::comma : tab ? Separator::tab : Separator::blanks;
 }
@@ -91,7 +91,7 @@ std::string_view trimmed(std::string_view text) {
 bool Cells::next(std::string_view& cell) {
     if (separator_ == Separator::blanks) rest_ = trimmed(rest_);
     if (done_ || (separator_ == Separator::blanks && rest_.empty())) return false;
-    // Within a cell that begins with a quote, the separator is text up to the next quote.
+    // In a cell that begins with a quote, separators are text up to the next quote.
     std::size_t from = 0;
     const std::size_t first = rest_.find_first_not_of(' ');
     const bool quote = first != std::string_view::npos && rest_[first] == '"';
@@ -114,14 +114,14 @@ std::int64_t empty_at_end(std::string_view line, Separator separator) {
     std::int64_t count = 0;
     if (separator == Separator::blanks) return 0;
     if (line.find('"') != std::string_view::npos) {
-        // Separators in quotes, which may never be closed, end no cell.
+        // Separators within quotes, which may never be closed, do not end a cell.
         Cells cells(line, separator);
         for (std::string_view cell; cells.next(cell);)
             count = cell.empty() && !cells.quoted() ? count + 1 : 0;
         return count;
     }
     for (;;) {
-        // Not trimmed(): a tab may be the separator.
+        // Does not use trimmed(): a tab may be the separator.
         while (!line.empty() && (line.back() == ' ' || line.back() == '\r')) line.remove_suffix(1);
         if (line.empty() || line.back() != static_cast<char>(separator)) return count;
         ++count;

@@ -1,4 +1,4 @@
-// Lines of a file and their cells, as tables in text have them.
+// Lines of a text table, and their cells.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace kith::io {
 // Reads lines in large blocks.
 class Lines {
 public:
-    // From `offset` on, which is the start of line `number`, counted from 1.
+    // Starts at `offset`, the start of line `number`, counted from 1.
     explicit Lines(ByteInput& input, std::int64_t offset = 0, std::int64_t number = 1);
     // The next line, without its end; valid until the next call. False at the end of the file.
-    // Throws bad_file for a line that is longer than 64 MiB.
+    // Throws bad_file for a line longer than 64 MiB.
     bool next(std::string_view& line);
-    // Of the line that next() gave last.
+    // Position of the last line returned by next().
     std::int64_t offset() const { return line_offset_; }
     std::int64_t number() const { return number_ - 1; }
 
@@ -27,8 +27,8 @@ private:
 
     ByteInput* input_;
     std::vector<char> buffer_;
-    std::size_t begin_ = 0, end_ = 0;  // what is unread within the buffer
-    std::int64_t read_to_;             // where the buffer ends within the file
+    std::size_t begin_ = 0, end_ = 0;  // unread part of the buffer
+    std::int64_t read_to_;             // file offset of the buffer's end
     std::int64_t number_;              // of the next line
     std::int64_t line_offset_ = 0;
 };
@@ -36,19 +36,19 @@ private:
 // `blanks`: any number of blanks and tabs, also before and after the cells.
 enum class Separator : char { comma = ',', semicolon = ';', tab = '\t', blanks = ' ' };
 
-// The separator of a table by one of its lines: the first of semicolon, comma, tab that it has
-// outside of quotes; the comma left out where it is that of decimals.
+// The separator of a table, from one of its lines: the first of semicolon, comma, tab that occurs
+// outside quotes. A decimal comma is not a separator.
 Separator separator_of(std::string_view line, bool decimal_comma);
 
-// Without the blanks around it, a byte order mark and a carriage return.
+// Removes surrounding blanks, a byte order mark and a carriage return.
 std::string_view trimmed(std::string_view text);
 
-// The cells of a line, trimmed, one after another; quotes around a cell are taken off.
+// The cells of a line, trimmed and unquoted, one after another.
 class Cells {
 public:
     Cells(std::string_view line, Separator separator) : rest_(line), separator_(separator) {}
     bool next(std::string_view& cell);
-    // Whether what next() gave last stood in quotes.
+    // True if the last cell of next() was quoted.
     bool quoted() const { return quoted_; }
 
 private:
@@ -58,12 +58,12 @@ private:
     bool quoted_ = false;
 };
 
-// The cells at the end of a line that are empty, without quotes.
+// The number of empty, unquoted cells at the end of a line.
 std::int64_t empty_at_end(std::string_view line, Separator separator);
 
 std::int64_t count_cells(std::string_view line, Separator separator);
 
-// A cell for messages: in quotes, its first 32 characters, of ASCII alone.
+// A cell for messages: quoted, its first 32 characters, ASCII only.
 std::string shown(std::string_view cell);
 
 }  // namespace kith::io

@@ -14,8 +14,8 @@ bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-// Whether a decimal number beyond the range of a type is above it, not below: the power of ten of
-// its first digit.
+// True if a decimal number out of a type's range overflows rather than underflows, by the power of
+// ten of its first digit.
 bool is_large(std::string_view text) {
     const std::size_t e = text.find_first_of("eE");
     std::int64_t power = 0;
@@ -26,7 +26,7 @@ bool is_large(std::string_view text) {
         if (std::from_chars(first, last, power).ec != std::errc{}) return *first != '-';
     }
     bool after_point = false, begun = false;
-    std::int64_t place = 0;  // digits before the point, or less the zeros after it
+    std::int64_t place = 0;  // digits before the point, or minus the zeros after it
     for (const char c : text.substr(0, e)) {
         if (c == '.') after_point = true;
         if (!is_digit(c)) continue;

@@ -1,4 +1,4 @@
-// Numbers as text: exactly rounded once, in no locale.
+// Numbers as text: correctly rounded, independent of the locale.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,13 @@ namespace kith::io {
 
 enum class Parsed : std::uint8_t { number, other, too_large };
 
-// The value of all of `text`, to the nearest T, ties to even. "" and "nan" are NaN, "inf" is
-// infinite; what is too small becomes 0. Integers take digits only.
+// The value of all of `text`, rounded to nearest, ties to even. "" and "nan" are NaN, "inf" is
+// infinite; underflow gives 0. Integers accept digits only.
 Parsed parse_number(std::string_view text, float& value);
 Parsed parse_number(std::string_view text, double& value);
 Parsed parse_number(std::string_view text, std::int64_t& value);
 
-// The same of numbers whose decimals follow a comma, where `decimal_comma`; a point is then none of
-// them.
+// Likewise; with `decimal_comma` decimals follow a comma, and a number with a point is rejected.
 template <class T>
 Parsed parse_number(std::string_view text, bool decimal_comma, T& value) {
     if (!decimal_comma) return parse_number(text, value);
@@ -28,11 +27,10 @@ Parsed parse_number(std::string_view text, bool decimal_comma, T& value) {
     return parse_number(with_point, value);
 }
 
-// Whether programs write it in the place of a number that is missing: it is no name of anything,
-// nor read as a number.
+// True if programs write this text for a missing number: it is neither a name nor a number.
 bool stands_for_nothing(std::string_view text);
 
-// Appends the shortest text that reads as the same value.
+// Appends the shortest text that parses to the same value.
 void append_number(std::string& text, float value);
 void append_number(std::string& text, double value);
 void append_number(std::string& text, std::int64_t value);

@@ -1,5 +1,5 @@
-// big-ann ground truth: u32 queries, u32 k, then all ids as u32, then all distances as f32, unless
-// there are ids alone.
+// big-ann ground truth: u32 queries, u32 k, then all ids as u32, then all distances as f32, or ids
+// alone.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -24,16 +24,16 @@ struct TruthShape {
     bool distances;     // or ids alone
 };
 
-// `ids_alone`: a file of them will do, which one that was cut off may look like.
+// `ids_alone`: a file of ids alone is accepted, although a truncated one may look like it.
 TruthShape examine(ByteInput& input, bool ids_alone) {
     const std::int64_t queries = input.value_at<std::uint32_t>(0);
     const std::int64_t k = input.value_at<std::uint32_t>(4);
-    // Ids and distances are together as large as one matrix of 64-bit elements.
+    // Ids and distances together are as large as one matrix of 64-bit elements.
     const std::int64_t bytes = matrix_bytes(queries, k, ElementType::i64);
     if (queries < 1 || k < 1)
         bad_bytes(input.path(), 0, "at least one query and k >= 1",
                   fmt::format("{} x {}", queries, k));
-    // Counted no further than the header says.
+    // Counts no further than the header implies.
     const std::int64_t most = std::min(bytes, INT64_MAX - header_bytes);
     const std::int64_t found =
         bytes < 0 ? -1 : input.size_within(header_bytes + most) - header_bytes;
@@ -67,7 +67,7 @@ public:
     }
 
 private:
-    // Ids are u32 in the file, all ones where there is none.
+    // Ids are u32 in the file, all ones for a missing one.
     void require_narrow(std::int64_t first, const std::int32_t* ids, std::int64_t count) const {
         const auto* const wide =
             std::find_if(ids, ids + count * info_.cols, [](std::int32_t id) { return id < -1; });
@@ -82,7 +82,7 @@ private:
     std::int64_t offset_;
 };
 
-// Rows of k values, converted block by block.
+// Appends rows of k values, converted block by block.
 template <class To, class From>
 void append_as(FlatSink& sink, const From* values, std::int64_t rows, std::int64_t k) {
     constexpr std::int64_t block_cells = std::int64_t{1} << 20;
@@ -166,7 +166,7 @@ Neighbors read_big_ann_truth(const std::string& path) {
     neighbors.k = shape.k;
     neighbors.distances.resize(cells);
     input->read_at(header_bytes + shape.half, neighbors.distances.data(), shape.half);
-    // In steps, so that the narrow ids are never all held beside the wide ones.
+    // In steps, so that the 32-bit ids are never all in memory beside the 64-bit ones.
     constexpr std::size_t step = std::size_t{1} << 16;
     std::vector<std::uint32_t> ids(std::min(step, cells));
     neighbors.ids.resize(cells);

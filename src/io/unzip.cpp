@@ -16,14 +16,14 @@ namespace {
 constexpr std::int64_t end_bytes = 22, locator_bytes = 20, end64_bytes = 56, entry_bytes = 46,
                        local_bytes = 30;
 constexpr std::int64_t longest_comment = 0xffff;
-// Of some 200,000 arrays.
+// Enough for some 200,000 arrays.
 constexpr std::int64_t largest_directory = std::int64_t{16} << 20;
 constexpr std::uint32_t end_magic = 0x06054b50, locator_magic = 0x07064b50,
                         end64_magic = 0x06064b50, entry_magic = 0x02014b50,
                         local_magic = 0x04034b50;
 constexpr std::uint16_t zip64_field = 1;
 
-// Of a stored member, read at a time to check it.
+// Bytes of a stored member read at a time to check it.
 constexpr std::int64_t step_bytes = std::int64_t{1} << 18;
 
 template <class T>
@@ -61,7 +61,7 @@ Directory find_directory(ByteInput& archive) {
     Directory directory{load<std::uint32_t>(bytes, place + 16),
                         load<std::uint32_t>(bytes, place + 12),
                         load<std::uint16_t>(bytes, place + 10)};
-    // The larger numbers lie before, where there are some.
+    // The zip64 values precede it, if they exist.
     if (end_offset >= locator_bytes &&
         archive.value_at<std::uint32_t>(end_offset - locator_bytes) == locator_magic) {
         const std::int64_t wide = signed_of(
@@ -86,7 +86,7 @@ Directory find_directory(ByteInput& archive) {
     return directory;
 }
 
-// Takes from the zip64 field what the entry itself has no room for, in the order of the format.
+// Takes the values that do not fit in the entry from its zip64 field, in the order of the format.
 void widen(const std::vector<char>& bytes, std::size_t extra, std::size_t end,
            std::uint64_t* const* values, std::size_t count) {
     while (extra + 4 <= end) {
@@ -115,7 +115,7 @@ public:
     }
 
 private:
-    // All of it, once: what is read later may be a part.
+    // Checks all of it once: later reads may cover only a part.
     void require_checksum(std::uint32_t expected) {
         std::vector<std::byte> step(static_cast<std::size_t>(step_bytes));
         uLong crc = crc32(0, nullptr, 0);

@@ -1,5 +1,5 @@
-// The members of a ZIP archive (PKWARE's APPNOTE.TXT 6.3), stored or deflated, zip64 too, each as
-// an input.
+// The members of a ZIP archive (PKWARE's APPNOTE.TXT 6.3), stored or deflated, including zip64,
+// each as an input.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct ZipMember {
     bool deflated = false;
 };
 
-// Throws bad_file, also for a member that is encrypted or compressed in another way.
+// Throws bad_file, also for members that are encrypted or use another compression.
 std::vector<ZipMember> zip_members(ByteInput& archive);
 
 // The content of a member. `location` names it in messages.

@@ -23,7 +23,7 @@ std::int64_t rows_per_buffer(std::int64_t rows, std::int64_t stride) {
     return std::min(rows, std::max<std::int64_t>(1, buffer_bytes / stride));
 }
 
-// Counts the rows of what is compressed only as far as memory holds them.
+// Counts the rows of compressed input only as far as they fit in memory.
 void require_room(ByteInput& input, std::int64_t d, ElementType type, std::int64_t stride) {
     if (!input.held() || input.is_counted()) return;
     const std::int64_t most_rows = free_memory() / (stride - prefix_bytes) + 1;
@@ -41,7 +41,7 @@ void require_room(ByteInput& input, std::int64_t d, ElementType type, std::int64
               fmt::format("{}", found));
 }
 
-// Reads the lengths of rows out of bytes that come piece by piece.
+// Extracts the rows' lengths from bytes that arrive piece by piece.
 class Lengths {
 public:
     Lengths(std::string path, std::int32_t d, std::int64_t stride)
@@ -50,7 +50,7 @@ public:
     void look(const std::byte* bytes, std::int64_t count) {
         const std::int64_t end = at_ + count;
         while (next_ < end) {
-            // A length may lie across two pieces.
+            // A length may span two pieces.
             const std::int64_t within = next_ % stride_;
             const std::int64_t some = std::min(prefix_bytes - within, end - next_);
             std::memcpy(length_ + within, bytes + (next_ - at_), static_cast<std::size_t>(some));
@@ -68,7 +68,7 @@ private:
     std::string path_;
     std::int32_t d_;
     std::int64_t stride_;
-    std::int64_t at_ = 0, next_ = 0;  // what has been looked at, and the next byte of a length
+    std::int64_t at_ = 0, next_ = 0;  // end of the bytes seen, and the next byte of a length
     std::byte length_[prefix_bytes] = {};
 };
 

@@ -15,13 +15,13 @@ constexpr std::uint64_t first_of_january_1980 = 0x21;
 constexpr std::uint64_t in_extra_field = 0xffffffff;
 constexpr std::uint64_t zip64_extra = 1;
 
-// A record: little-endian numbers one after the other.
+// A record: a sequence of little-endian numbers.
 class Record {
 public:
     Record& u16(std::uint64_t value) { return number(value, 2); }
     Record& u32(std::uint64_t value) { return number(value, 4); }
     Record& u64(std::uint64_t value) { return number(value, 8); }
-    // What the two headers of a stored member have in common.
+    // The fields that both headers of a stored member share.
     Record& stored(std::uint32_t crc, const std::string& name) {
         return u16(0)  // flags
             .u16(0)    // stored

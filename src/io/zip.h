@@ -1,4 +1,4 @@
-// Writing a zip archive of stored members, which is what NumPy's .npz is.
+// Writes a zip archive of stored members, the container of NumPy's .npz.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@ namespace kith::io {
 // Receives bytes.
 using Put = std::function<void(const void* bytes, std::int64_t count)>;
 
-// Members without compression, with 64-bit sizes (zip64) throughout, in the order of add().
+// Uncompressed members with 64-bit sizes (zip64) throughout, in the order of add().
 class ZipWriter {
 public:
     explicit ZipWriter(Put put) : put_(std::move(put)) {}
-    // A member of `size` bytes. `produce` puts them; it is called twice and must put the same: its
-    // checksum comes first.
+    // Adds a member of `size` bytes. `produce` writes them; it is called twice and must write the
+    // same bytes, because the checksum comes first.
     void add(const std::string& name, std::int64_t size,
              const std::function<void(const Put&)>& produce);
-    // The directory, after the last member.
+    // Writes the directory, after the last member.
     void finish();
 
 private:

@@ -1,4 +1,4 @@
-// The checksum of a job's files: CRC-32, as zlib has it.
+// The checksum of a job's files: zlib's CRC-32.
 #pragma once
 
 #include <zlib.h>

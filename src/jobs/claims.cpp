@@ -1,4 +1,4 @@
-// Claims with leases, as files.
+// Claims with leases, stored as files.
 #include "jobs/claims.h"
 
 #include <fcntl.h>
@@ -27,14 +27,14 @@
 namespace kith::groundtruth {
 namespace {
 
-// A lease is renewed so many times before it ends.
+// Number of renewals of a lease before it would end.
 constexpr double renewals = 5;
-// A claim is one line; a longer file is none.
+// A claim is one line; a longer file is not a claim.
 constexpr std::int64_t longest_claim = 4096, most_claim_values = 64;
-// Names in the folder that are no claims contain this.
+// Names of other files in the folder contain this.
 constexpr const char* beside = ".of-";
 
-// A file descriptor with an owner.
+// An owned file descriptor.
 class File {
 public:
     explicit File(int descriptor) : descriptor_(descriptor) {}
@@ -65,18 +65,19 @@ int create(const std::string& path) {
 
 constinit std::atomic<int> beside_counter{0};
 
-// A file of this process' own beside `path`, open, or -1; `name` becomes its path.
+// Creates a file of this process beside `path`; returns its descriptor or -1, and its path in
+// `name`.
 int create_beside(const std::string& path, std::string& name) {
-    const Process own = this_process();  // each time: after a fork it is another
+    const Process own = this_process();  // computed each time: a fork changes it
     for (;;) {
         name = fmt::format("{}{}{}-{}-{}", path, beside, own.host, own.pid, beside_counter++);
-        // One of an earlier process of the same number may have stayed.
+        // A file of an earlier process with the same number may remain.
         if (const int descriptor = create(name); descriptor >= 0 || errno != EEXIST)
             return descriptor;
     }
 }
 
-// Whether the file of that name is the open one.
+// True if `path` names the open file.
 bool is_same(int descriptor, const std::string& path) {
     struct stat own {
     }, named{};
@@ -89,13 +90,13 @@ bool is_same(int descriptor, const std::string& path) {
                 fmt::format("{}: cannot claim the unit: {}", path, std::strerror(errno)));
 }
 
-// Gives the open file at `own` the name `file` too, or instead; false where there is a file of that
-// name.
+// Gives the open file at `own` the additional name `file`, or renames it; false if that name is
+// taken.
 bool name_first(int descriptor, const std::string& own, const std::string& file) {
     if (::link(own.c_str(), file.c_str()) == 0) return true;
-    // A server that was asked twice says of its own link that it is there already.
+    // A file server that retries a link may report its own link as already existing.
     if (errno == EEXIST) return is_same(descriptor, file);
-    // A file system without links: an empty file holds the name.
+    // A file system without links: an empty file reserves the name.
     if (const File empty(create(file)); !empty.is_open()) {
         if (errno == EEXIST) return false;
         refuse(file);
@@ -138,13 +139,13 @@ struct Claim::State {
     bool ending = false;
     std::mutex mutex;
     std::condition_variable end;
-    std::thread renewing;  // none where the system has no more threads: then report() renews
+    std::thread renewing;  // none if the system has no more threads: then report() renews
     double renewed = steady_seconds();
 
     State(std::string path_, int descriptor, double lease_)
         : path(std::move(path_)), file(descriptor), lease(lease_) {}
 
-    // What cannot be written, as to a full disk, costs the message; the time is set by itself.
+    // If writing fails, as on a full disk, only the message is lost; the time is set separately.
     bool renew(const Standing& now) const {
         const std::string text = claim_text(now, lease);
         const ssize_t put = ::pwrite(file.get(), text.data(), text.size(), 0);
@@ -210,7 +211,7 @@ bool Claim::was_taken_over() const {
 
 Claims::Claims(std::string folder, double lease) : folder_(std::move(folder)), lease_(lease) {}
 
-// Of a file that is made now; by this machine's clock where none can be made.
+// The time of a newly created file; this machine's clock if none can be created.
 double Claims::time_now() const {
     const auto own_time = [] { return static_cast<double>(std::time(nullptr)); };
     std::string name;
@@ -229,14 +230,14 @@ std::optional<Seen> Claims::look(const std::string& name, double time) {
     if (::lstat(file.c_str(), &status) != 0) return std::nullopt;
     Seen seen;
     seen.name = name;
-    if (!S_ISREG(status.st_mode)) {  // no claim: whoever takes the unit replaces it
+    if (!S_ISREG(status.st_mode)) {  // not a claim: a worker that takes the unit replaces it
         seen.stale = true;
         return seen;
     }
     std::int64_t changed = changed_at(status);
     double lease = lease_;
     try {
-        // Opening a file asks a server how it is; its name alone may be answered from memory.
+        // Opening a file queries a file server; attributes by name may come from a cache.
         const io::RegularFile open(file, file);
         if (!open.is_open() && open.error() == ENOENT) return std::nullopt;
         if (open.is_open()) {
@@ -249,7 +250,7 @@ std::optional<Seen> Claims::look(const std::string& name, double time) {
             lease = claim.lease;
         }
     } catch (const Error&) {
-        // It is being written, or was when its worker died.
+        // It is being written, or its worker died while writing.
     }
     const double now = steady_seconds();
     Watched& watched = watched_.try_emplace(name, Watched{changed, now}).first->second;
@@ -261,7 +262,7 @@ std::optional<Seen> Claims::look(const std::string& name, double time) {
 }
 
 std::unique_ptr<Claim> Claims::take(const std::string& name) {
-    // Written before it has the name, so that whoever finds it can read whose it is.
+    // Written before it gets its name, so that a reader always finds its owner.
     const std::string file = path(name);
     std::string own;
     const int descriptor = create_beside(file, own);
@@ -276,7 +277,7 @@ std::unique_ptr<Claim> Claims::take(const std::string& name) {
         const std::optional<Seen> seen = look(name, time_now());
         if (!seen || !seen->stale) return nullptr;
         state->taken_over = true;
-        // Of several that take it over at once, the last to rename has it.
+        // If several workers take it over at once, the last to rename holds it.
         if (::rename(own.c_str(), file.c_str()) != 0) refuse(file);
     }
     watched_.erase(name);

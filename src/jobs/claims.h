@@ -1,10 +1,10 @@
-// Claims with leases: which worker is at which unit. They keep workers from doing the same; that
-// two do is no harm.
+// Claims with leases: which worker is at which unit. They avoid duplicate work; correctness does
+// not depend on them.
 //
-// A claim is a file that only one worker can create. While it works it writes into the file, which
-// keeps its time of change young by the clock of the file system. A claim that has not been written
-// to for its lease is stale: whoever finds it takes it over. Three signs make it so, none of which
-// trusts the clock of a machine:
+// A claim is a file that only one worker can create. While it works, the worker rewrites the file,
+// which renews the file's modification time by the clock of the file system. A claim that was not
+// written to for its lease is stale, and any worker may take it over. Each of three signs makes it
+// stale; none trusts the clock of a machine:
 //   - the worker ran on this machine, and is gone;
 //   - the file is older than the lease, both times by the file system;
 //   - it has not changed while this worker has watched it for a lease, whatever its time says.
@@ -22,14 +22,14 @@
 
 namespace kith::groundtruth {
 
-// What a worker says of itself in its claim.
+// A worker's progress, as written in its claim.
 struct Standing {
     double share = 0;    // of the unit
     double pairs = 0;    // of its whole run so far
-    double seconds = 0;  // that those took
+    double seconds = 0;  // that these pairs took
 };
 
-// A unit that this worker is at. A thread renews the lease until the claim is destroyed, which
+// A unit that this worker holds. A thread renews the lease until the claim is destroyed, which
 // removes the file.
 class Claim {
 public:
@@ -37,9 +37,9 @@ public:
     Claim(const Claim&) = delete;
     Claim& operator=(const Claim&) = delete;
 
-    // Any time, cheap: told to others when the lease is next renewed.
+    // Cheap; may be called at any time. Others see it after the next renewal of the lease.
     void report(const Standing& standing);
-    // Whether the file is still this worker's; not where it was taken for dead.
+    // True if the file still belongs to this worker; false if the worker was taken for dead.
     bool is_held() const;
     bool was_taken_over() const;  // from a worker that was taken for dead
 
@@ -50,38 +50,38 @@ private:
     std::unique_ptr<State> state_;
 };
 
-// Another worker's claim, as it is found.
+// Another worker's claim, as found.
 struct Seen {
     std::string name;
-    std::optional<Process> process;  // none where the file is empty, torn, unreadable or none
+    std::optional<Process> process;  // none if the file is empty, torn, unreadable or not a claim
     Standing standing;
     double age = 0;  // seconds since it was written to
     bool stale = false;
 };
 
-// What a claim says of its worker.
+// The content of a claim.
 struct ClaimText {
     Standing standing;
     Process process;
     double lease = 0;  // seconds
 };
-// Throws bad_file where that is not all there, or not within its bounds.
+// Throws bad_file if anything is missing or out of bounds.
 ClaimText parse_claim(std::string_view text);
 
-// Seconds that a lease may have.
+// Allowed leases in seconds.
 inline constexpr double shortest_lease = 0.5, longest_lease = 86400;
 
 class Claims {
 public:
-    // `lease`: seconds, of the claims that are made here.
+    // `lease`: of the claims made by this object, in seconds.
     Claims(std::string folder, double lease);
 
-    // Claims a unit that nobody is at, or that has a stale claim. Throws bad_file where files
-    // cannot be made.
+    // Claims a unit that no worker holds, or that has a stale claim. Null if another worker holds
+    // it. Throws bad_file if files cannot be created.
     std::unique_ptr<Claim> take(const std::string& name);
-    // All that there are, in no order. What is no regular file is a stale claim.
+    // All claims, in no order. Anything but a regular file counts as a stale claim.
     std::vector<Seen> list();
-    // Removes one that serves nothing any more: its unit is done.
+    // Removes a claim of a finished unit.
     void remove(const std::string& name);
 
 private:

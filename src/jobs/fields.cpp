@@ -1,4 +1,4 @@
-// Parses JSON within bounds and checks its members.
+// Parses JSON within limits and checks its members.
 #include "jobs/fields.h"
 
 #include <fmt/format.h>
@@ -14,15 +14,15 @@ namespace kith::groundtruth {
 namespace {
 
 constexpr std::size_t deepest = 8;
-constexpr std::size_t most_members = 64;   // of an object: a member is looked for among all of them
+constexpr std::size_t most_members = 64;   // of an object: lookup of a member is linear
 constexpr std::size_t longest_shown = 60;  // bytes of a value in a message
 
 [[noreturn]] void damaged(const std::string& what, const std::string& why) {
     throw Error(ErrorCode::bad_file, fmt::format("{}: {}", what, why));
 }
 
-// Judges the events of the parser. Json::parse() takes judges as well, but then looks through all
-// elements of an array after each object in it.
+// Checks the limits on the parser's events. Json::parse() accepts such a filter too, but rescans
+// all elements of an array after each object in it.
 class Bounds final : public nlohmann::json_sax<Json> {
 public:
     Bounds(const std::string& what, std::int64_t most_values) : what_(what), left_(most_values) {}
@@ -68,7 +68,7 @@ private:
 
     const std::string& what_;
     std::int64_t left_;
-    std::vector<std::unordered_set<std::string>> keys_;  // of the objects, and arrays, around
+    std::vector<std::unordered_set<std::string>> keys_;  // of the enclosing objects and arrays
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// JSON that others wrote: parsed within bounds, and its members read as what is expected of them.
+// Untrusted JSON: parsed within limits, and its members checked for type and range.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,14 @@
 
 namespace kith::groundtruth {
 
-// Throws bad_file, beginning with `what`, where the text is not one JSON value; where an object has
-// a member twice; where values lie deeper than any of ours, or are more than `most_values`.
+// Throws bad_file, beginning with `what`, if the text is not one JSON value, or if an object has a
+// member twice. Values nested deeper than any of ours, or more than `most_values`, also throw.
 Json parse_json(std::string_view text, const std::string& what, std::int64_t most_values);
 
-// The members of an object. All throw bad_file, naming the member, what it is and what was
-// expected.
+// The members of an object. All throw bad_file, naming the member, its value and what was expected.
 class Fields {
 public:
-    // `what`: the object, in messages.
+    // `what`: name of the object in messages.
     Fields(const Json& object, std::string what);
 
     bool has(const char* key) const { return object_.contains(key); }
@@ -25,10 +24,10 @@ public:
     std::int64_t integer(const char* key, std::int64_t least, std::int64_t most) const;
     double real(const char* key, double least, double most) const;
     std::string text(const char* key) const;     // without NUL
-    double real_in_text(const char* key) const;  // as JSON has no infinity
+    double real_in_text(const char* key) const;  // because JSON has no infinity
     Fields object(const char* key) const;
     const Json& array(const char* key) const;
-    // "expected ..., found ..." of that member.
+    // Throws "expected ..., found ..." for that member.
     [[noreturn]] void refuse(const char* key, const std::string& expected) const;
 
 private:

@@ -1,4 +1,4 @@
-// Makes a job: looks at the files, cuts the work into units, writes the manifest.
+// Creates a job: reads the files' headers, cuts the work into units, writes the manifest.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,10 +21,9 @@
 namespace kith::groundtruth {
 namespace {
 
-// Shards are as large as memory permits: fewer of them means fewer results to keep and to merge.
-// Blocks are then cut so that a unit has about this many pairs, and little is lost with one: on two
-// cores some minutes, on a GPU a tenth of a second (docs/performance.md has the rates). Smaller
-// blocks would cost more in preparing their shard.
+// Shards are as large as memory permits: fewer shards mean fewer results to store and merge. Blocks
+// are then cut so that a unit has about unit_pairs pairs and little is lost with one
+// (docs/performance.md has the rates). Smaller blocks would cost more in preparing their shard.
 constexpr double unit_pairs = 0x1p36, least_block_rows = 0x1p12;
 constexpr std::int64_t most_block_rows = std::int64_t{1} << 16;
 
@@ -47,7 +46,7 @@ void check_options(const InitOptions& options) {
         refuse(fmt::format("query_rows: {}; expected at least 1", options.query_rows));
 }
 
-// All rows at once, for what is estimated from them.
+// Reads all rows at once, to estimate a metric's parameters from them.
 Matrix whole(const Rows& rows, Stop& stop) {
     Matrix all;
     for (const RowFile& file : rows.files) {
@@ -69,7 +68,7 @@ Matrix whole(const Rows& rows, Stop& stop) {
     return all;
 }
 
-// The numbers of a metric, row by row.
+// The numbers of a metric's parameter, row by row.
 std::vector<double> copied(const char* name, const MatrixView& numbers) {
     if (numbers.type != ElementType::f64 || numbers.device != host_memory)
         throw Error(ErrorCode::invalid_argument,
@@ -84,8 +83,8 @@ std::vector<double> copied(const char* name, const MatrixView& numbers) {
     return all;
 }
 
-// The job's own copy of the numbers that the metric points to. Those that are not given are those
-// of all points, as a search would take them.
+// Gives the job its own copy of the metric's parameter. If it is not given, it is estimated from
+// all points, as a search would.
 void complete_metric(Job& job, Stop& stop) {
     const bool covariance = job.metric.id == MetricId::mahalanobis;
     if (!covariance && job.metric.id != MetricId::seuclidean) return;
@@ -111,7 +110,7 @@ Matrix first_row(const Rows& rows) {
     return searchable(std::move(row), rows.files[0].path);
 }
 
-// Refuses what every unit would refuse, by a search of one row.
+// Searches one row, to throw errors that every unit would throw.
 void check_search(const Job& job) {
     if (!job.graph && job.queries.cols != job.base.cols)
         throw Error(ErrorCode::invalid_argument,
@@ -123,7 +122,7 @@ void check_search(const Job& job) {
     search_shard(first_row(job.base).view(), 0, first_row(job.queries).view(), 1, options);
 }
 
-// What the manifest holds, before that many pieces are made.
+// Checks the manifest's limits before the pieces are made.
 void require_few_units(std::int64_t shards, std::int64_t blocks) {
     if (shards <= most_pieces && blocks <= most_pieces - shards && shards <= most_units / blocks)
         return;
@@ -145,7 +144,7 @@ void cut_rows(Job& job, const InitOptions& options) {
     const RowCut rows = cut_by_memory(sizes, "a worker");
     const std::int64_t shard =
         std::min(options.shard_rows > 0 ? options.shard_rows : rows.points, job.base.count);
-    // Half of the units that there may be: each file ends in a shorter block.
+    // Half of the allowed number of units: each file ends in a shorter block.
     const double shards = static_cast<double>(pieces_of(job.base, shard)),
                  most = static_cast<double>(most_units) / 2;
     const double enough =

@@ -1,4 +1,4 @@
-// Makes and opens the folder of a ground-truth job.
+// Creates and opens the folder of a ground-truth job.
 #include "jobs/job.h"
 
 #include <fcntl.h>
@@ -26,8 +26,8 @@
 namespace kith::groundtruth {
 namespace {
 
-// Of the metric, into the job that points to them. Throws bad_file unless the file holds
-// `checksum`.
+// Reads the metric's parameter into the job, which points to it. Throws bad_file unless the file
+// matches `checksum`.
 void read_numbers(Job& job, std::uint32_t checksum) {
     const std::string path = numbers_path(job);
     const bool square = job.metric.id == MetricId::mahalanobis;
@@ -47,7 +47,7 @@ void read_numbers(Job& job, std::uint32_t checksum) {
         view(job.numbers.data(), found.rows, found.cols);
 }
 
-// The bytes of a manifest. Throws bad_file.
+// Reads the bytes of a manifest. Throws bad_file.
 std::string manifest_bytes(const std::string& folder) {
     const std::string path = manifest_path(folder);
     const io::RegularFile file(path, path);
@@ -78,16 +78,15 @@ void make_folder(const std::string& folder) {
 
 void sync_folder(const std::string& folder) {
     const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor < 0) return;  // a folder to write to, not to read
+    if (descriptor < 0) return;  // a folder that can be written but not read
     (void)::fsync(descriptor);
     ::close(descriptor);
 }
 
-// Gives the file at `own` the name `path` instead, and never takes that from another; false where
-// it is taken.
+// Renames the file at `own` to `path`, never replacing a file; false if that name is taken.
 bool rename_first(const std::string& own, const std::string& path) {
     std::error_code failed;
-    // A server that was asked twice says of its own link that it is there already.
+    // A file server that retries a link may report its own link as already existing.
     if (::link(own.c_str(), path.c_str()) == 0 ||
         (errno == EEXIST && std::filesystem::equivalent(own, path, failed))) {
         ::unlink(own.c_str());
@@ -102,7 +101,7 @@ void publish(const std::string& own, const std::string& folder) {
     const std::string path = manifest_path(folder);
     if (!rename_first(own, path)) {
         require_no_job(folder);
-        // A file system that has neither of the two.
+        // A file system that supports neither.
         if (std::rename(own.c_str(), path.c_str()) != 0)
             throw Error(ErrorCode::bad_file, fmt::format("{}: cannot rename {} to it: {}", path,
                                                          own, std::strerror(errno)));
@@ -110,7 +109,7 @@ void publish(const std::string& own, const std::string& folder) {
     sync_folder(folder);
 }
 
-// Of a job that has not been published: nobody else knows of them.
+// Files of an unpublished job, which no other process knows; removed unless kept.
 class Unpublished {
 public:
     explicit Unpublished(std::vector<std::string> files) : files_(std::move(files)) {}

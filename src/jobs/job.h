@@ -1,8 +1,7 @@
-// A ground-truth job: the manifest in its folder, which says what is searched and how that is cut
-// into units.
+// A ground-truth job: the manifest in its folder describes the search and its division into units.
 //
 //     DIR/manifest.json   written once, by init
-//     DIR/metric-ID.npy   the matrix or the variances of the metric, where it has one
+//     DIR/metric-ID.npy   the matrix or the variances of the metric, if it has one
 //     DIR/claims/         a file per unit that a worker is at (claims.h)
 //     DIR/units/          a file per unit that is done (unit_file.h)
 #pragma once
@@ -19,14 +18,14 @@ namespace kith::groundtruth {
 
 struct Job {
     std::string folder;
-    std::string id;  // 16 digits, drawn when the job was made: files of another one are told apart
-    std::string version;  // of the kith that made it
+    std::string id;       // 16 random hex digits: distinguish files of other jobs
+    std::string version;  // of the kith that created it
     bool graph = false;
     std::int64_t k = 0;
-    std::int64_t memory = 0;  // bytes that a worker may take, by which the job was cut
+    std::int64_t memory = 0;  // bytes for a worker, by which the job was divided
     Metric metric;
-    std::vector<double> numbers;  // those that the metric points to
-    bool estimated = false;       // they are not given, but those of all points
+    std::vector<double> numbers;  // the parameter that the metric points to
+    bool estimated = false;       // the numbers were not given, but estimated from all points
     Rows base;
     Rows queries;  // of a graph, the base again in blocks
 
@@ -43,7 +42,7 @@ struct Job {
     const RowPiece& block(const WorkUnit& unit) const {
         return queries.pieces[static_cast<std::size_t>(unit.block)];
     }
-    // Units are counted shard by shard.
+    // Units are numbered shard by shard.
     WorkUnit unit(std::int64_t number) const { return {number / blocks(), number % blocks()}; }
     std::int64_t number(const WorkUnit& unit) const { return unit.shard * blocks() + unit.block; }
     double pairs(const WorkUnit& unit) const {
@@ -57,13 +56,13 @@ struct Job {
     std::string claims() const { return folder + "/claims"; }
 };
 
-// Makes the folder and writes the manifest into it. Throws invalid_argument where it has one.
+// Creates the folder and writes the manifest. Throws invalid_argument if it already has one.
 void write_job(const Job& job);
-// Throws bad_file where the folder has no manifest, or a damaged one.
+// Throws bad_file if the folder has no manifest, or a damaged one.
 Job read_job(const std::string& folder);
-// Throws bad_file, naming the first, where the job reads files outside its folder.
+// Throws bad_file, naming the first, if the job reads files outside its folder.
 void require_inside(const Job& job);
-// What is told of a job.
+// The public description of a job.
 JobInfo info_of(const Job& job);
 
 }  // namespace kith::groundtruth

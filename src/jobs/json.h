@@ -1,4 +1,4 @@
-// JSON as the manifest and the claims have it: members in their order.
+// JSON type of the manifest and the claims: members keep their order.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -17,7 +17,7 @@ namespace kith::groundtruth {
 namespace {
 
 constexpr int manifest_format = 1;
-// A piece is an object of five numbers; files and the rest are few beside them.
+// A piece is an object of five numbers; files and other values are few in comparison.
 constexpr std::int64_t most_values = most_pieces * 8;
 constexpr std::size_t id_digits = 16, longest_version = 64, longest_path = 8192;  // bytes
 
@@ -29,7 +29,7 @@ std::uint32_t checksum_of(std::string_view text) {
 
 // ---------------------------------------------------------------- to text
 
-// Numbers of binary64 are written as text: JSON has no infinity.
+// Numbers of binary64 are written as strings: JSON has no infinity.
 Json metric_json(const Job& job) {
     const Metric& metric = job.metric;
     Json json = {{"name", name(metric.id)},
@@ -46,7 +46,7 @@ Json metric_json(const Job& job) {
     return json;
 }
 
-// So that the folder can be moved, with the files that are in it.
+// Paths within the folder are relative to it, so that the folder can be moved.
 std::string named_from(const std::filesystem::path& folder, const std::filesystem::path& path) {
     std::filesystem::path rest, above = path;
     std::error_code failed;
@@ -113,7 +113,7 @@ RowPiece piece_from(const Json& json, const std::string& what) {
     return piece;
 }
 
-// Throws unless the pieces are the rows of the files from the first to the last, each once.
+// Throws unless the pieces cover the rows of the files in order, each exactly once.
 void require_whole(const Rows& rows, const std::string& what) {
     const auto files = static_cast<std::int64_t>(rows.files.size());
     std::int64_t file = 0, file_row = 0, first = 0, number = 0;
@@ -190,7 +190,7 @@ std::optional<std::uint32_t> read_metric(const Fields& fields, Job& job) {
     }
     metric.p = fields.real_in_text("p");
     metric.packed_bits = fields.flag("packed_bits");
-    // Each unit would estimate numbers of its own.
+    // Each unit would estimate different numbers from its own shard.
     if (metric.id != MetricId::mahalanobis && metric.id != MetricId::seuclidean)
         return std::nullopt;
     job.estimated = fields.flag("estimated");
@@ -207,7 +207,7 @@ bool is_version(const std::string& text) {
     return text.size() <= longest_version && std::all_of(text.begin(), text.end(), is_printable);
 }
 
-// A unit's file, and the result of all, have a size of 64 bits.
+// The sizes of a unit's file, and of the whole result, must fit in 64 bits.
 void require_sizes(const Job& job, const Fields& fields) {
     constexpr std::int64_t cell = 2 * sizeof(std::int64_t), beside = 128;
     if (job.k > (INT64_MAX - beside) / cell / job.queries.count)

@@ -1,4 +1,4 @@
-// The neighbours of all queries, from the units.
+// Merges the neighbours of all queries from the units.
 #include <fmt/format.h>
 
 #include <optional>
@@ -50,7 +50,7 @@ void merge(const std::string& folder, const std::function<void(const Neighbors&)
     for (std::int64_t block = 0; block < job.blocks(); ++block) {
         stop.at("merging", static_cast<double>(block), static_cast<double>(job.blocks()));
         const std::optional<PartialNeighbors> merged = merger.block(block);
-        // What is damaged is found in one go.
+        // Continues after a fault, so that all damaged units are found in one pass.
         if (merged && merger.missing() == 0 && merger.damaged().empty())
             machine::for_caller(take)(finish(*merged, form));
     }

@@ -1,4 +1,4 @@
-// The results of a job, merged block by block from the units that are done.
+// The results of a job, merged block by block from the finished units.
 #pragma once
 
 #include <string>
@@ -10,18 +10,16 @@
 
 namespace kith::groundtruth {
 
-// Reads units and remembers those that are damaged, which are set aside so that a worker does them
-// again.
+// Reads units and records damaged ones, which are set aside so that a worker does them again.
 class Merger {
 public:
     Merger(const Job& job, Stop& stop) : job_(job), stop_(stop) {}
 
-    // The block's neighbours among all points; none where a unit is not there or damaged.
+    // The block's neighbours among all points; none if a unit is missing or damaged.
     std::optional<PartialNeighbors> block(std::int64_t block);
 
-    const std::vector<std::string>& damaged() const {
-        return damaged_;
-    }  // what was wrong, and what became of it
+    // The faults found, and the fate of each file.
+    const std::vector<std::string>& damaged() const { return damaged_; }
     std::int64_t missing() const { return missing_; }
 
 private:

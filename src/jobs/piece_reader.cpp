@@ -1,4 +1,4 @@
-// Reads pieces, the next one in a thread.
+// Reads pieces; a thread reads the next one.
 #include "jobs/piece_reader.h"
 
 #include <chrono>
@@ -12,7 +12,7 @@
 namespace kith::groundtruth {
 namespace {
 
-// Between two looks at the caller's wish while a thread reads.
+// Interval between checks for cancellation while a thread reads.
 constexpr std::chrono::milliseconds pause{50};
 
 }  // namespace
@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds pause{50};
 const Matrix& PieceReader::hold(std::int64_t piece) {
     if (piece == held_) return rows_;
     held_ = none;
-    rows_ = {};  // before another takes its room
+    rows_ = {};  // freed before another is allocated
     const Stopwatch clock;
     std::optional<Matrix> rows;
     if (piece == ahead_) {
@@ -28,7 +28,7 @@ const Matrix& PieceReader::hold(std::int64_t piece) {
         try {
             rows = take_ahead();
         } catch (const Error& error) {
-            // Beside the other piece, which is gone now.
+            // It did not fit beside the other piece, which is freed by now.
             if (error.code() != ErrorCode::out_of_memory) throw;
         }
     }
@@ -42,7 +42,7 @@ const Matrix& PieceReader::hold(std::int64_t piece) {
 }
 
 Matrix PieceReader::take_ahead() {
-    // One that was put off, for lack of a thread, is read here.
+    // A deferred read runs here.
     while (reading_.wait_for(pause) == std::future_status::timeout) {
         if (stop_.goes_on()) continue;
         drop();
@@ -61,7 +61,7 @@ void PieceReader::read_ahead(std::int64_t piece) {
     };
     try {
         reading_ = std::async(std::launch::async, read);
-    } catch (const std::system_error&) {  // no thread can be had
+    } catch (const std::system_error&) {  // no thread available
         reading_ = std::async(std::launch::deferred, read);
     }
     ahead_ = piece;
@@ -71,7 +71,8 @@ void PieceReader::drop() {
     ahead_ = none;
     if (!reading_.valid()) return;
     dropped_ = true;
-    // The last to hold an asynchronous result waits for it; one that was put off is never made.
+    // Releasing the last reference to an asynchronous result waits for it; a deferred one never
+    // runs.
     reading_ = {};
     dropped_ = false;
 }

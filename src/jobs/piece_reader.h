@@ -1,4 +1,4 @@
-// The piece of the rows that is searched, and the one that a thread reads meanwhile.
+// Holds the piece of rows being searched, and reads the next one in a thread.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@
 
 namespace kith::groundtruth {
 
-// Pieces are known by their number. The rows and `stop` must outlive it.
+// Pieces are identified by number. The rows and `stop` must outlive the object.
 class PieceReader {
 public:
     PieceReader(const Rows& rows, Stop& stop) : of_(rows), stop_(stop) {}
@@ -18,13 +18,13 @@ public:
     PieceReader(const PieceReader&) = delete;
     PieceReader& operator=(const PieceReader&) = delete;
 
-    // The piece: held, read ahead, or read now. The one before is gone. Throws what read_piece()
-    // throws.
+    // Returns the piece: already held, read ahead, or read now. It frees the previous one. Throws
+    // what read_piece() throws.
     const Matrix& hold(std::int64_t piece);
-    // Reads it while the other is searched, in place of what was read ahead and not wanted. Errors
-    // show in hold().
+    // Starts reading a piece while another is searched; it replaces an unused earlier read. hold()
+    // throws its errors.
     void read_ahead(std::int64_t piece);
-    // Whether it is held or read ahead.
+    // True if the piece is held or being read ahead.
     bool has(std::int64_t piece) const { return piece == held_ || piece == ahead_; }
     double waited_seconds() const { return waited_; }  // in hold()
 

@@ -1,4 +1,4 @@
-// Knows processes by what /proc says of them.
+// Identifies processes by /proc.
 #include "jobs/process.h"
 
 #include <unistd.h>
@@ -21,12 +21,11 @@ std::string first_line(const std::string& path) {
     return line;
 }
 
-// 0 where there is no such process, where it has ended and only its parent has not heard of it, or
-// without /proc.
+// The start time of a process. 0 if it does not exist, if it is a zombie, or without /proc.
 std::int64_t start_of(std::int64_t pid) {
     const std::string line = first_line("/proc/" + std::to_string(pid) + "/stat");
-    // The name in parentheses may hold anything; behind it are the state and, 19 fields on, the
-    // start.
+    // The name in parentheses may contain anything. After it come the state and, 19 fields later,
+    // the start time.
     const std::size_t end = line.rfind(')');
     if (end == std::string::npos) return 0;
     std::istringstream fields(line.substr(end + 1));

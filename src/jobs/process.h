@@ -1,4 +1,4 @@
-// Which process this is, on which machine, for others to see whether it still runs.
+// Identifies this process and its machine, so that others can tell whether it still runs.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@ namespace kith::groundtruth {
 
 struct Process {
     std::string host;
-    std::string boot;           // of the machine since it started; "" where the system does not say
+    std::string boot;  // id of the machine's current boot; "" if the system does not provide one
     std::string pid_namespace;  // of its process ids
     std::int64_t pid = 0;
-    std::int64_t started = 0;  // as the system counts: tells it from a later one of the same pid
+    std::int64_t started = 0;  // in the system's ticks: distinguishes reuse of the pid
 };
 
 Process this_process();
-// Whether it ran on this machine, among the processes that are seen from here, and does no longer.
-// False of all others: of those nothing is known.
+// True if the process ran on this machine, in a visible pid namespace, and no longer exists. False
+// for all other processes, of which nothing is known.
 bool is_gone(const Process& process);
 
 Json to_json(const Process& process);

@@ -1,4 +1,4 @@
-// Reads the rows of a job's files piece by piece, and knows when they are not what they were.
+// Reads the rows of a job's files piece by piece, and detects changes.
 #include "jobs/rows.h"
 
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ std::int64_t row_bytes(const FileInfo& info) {
     return info.cols * static_cast<std::int64_t>(size_of(info.type));
 }
 
-// The piece's elements in order, block by block, none of which is kept.
+// Calls take for the piece's elements, block by block in order; no block is stored.
 template <class Take>
 void for_blocks(MatrixReader& reader, const RowPiece& piece, Stop& stop, const Take& take) {
     const std::int64_t bytes_of_row = row_bytes(reader.info());
@@ -61,7 +61,7 @@ std::int64_t pieces_of(const RowFile& file, std::int64_t most) {
     return (file.rows - 1) / most + 1;
 }
 
-// The manifest and what is said in JSON hold the names of the files.
+// The manifest and JSON output contain the file names.
 void require_utf8(const std::string& argument, const std::string& path) {
     try {
         (void)Json(path).dump();
@@ -73,8 +73,8 @@ void require_utf8(const std::string& argument, const std::string& path) {
     }
 }
 
-// A path says the same from any folder; a ".." in it stays, for behind a link it leads elsewhere
-// than its text says.
+// An absolute path is valid from any folder. A ".." stays: after a symbolic link it leads elsewhere
+// than its text suggests.
 std::string absolute_path(const std::string& argument, const std::string& path) {
     std::error_code failed;
     std::string absolute = std::filesystem::absolute(path, failed).string();
@@ -175,8 +175,7 @@ Matrix read_piece(const Rows& rows, const RowPiece& piece, const GoesOn& goes_on
     matrix.bytes.reserve(static_cast<std::size_t>(piece.rows * bytes_of_row));
     const std::int64_t step = std::clamp<std::int64_t>(block_bytes / bytes_of_row, 1, piece.rows);
     Checksum sum;
-    // The vector grows as the rows come: setting all of a large one to zero at once could not be
-    // stopped.
+    // The vector grows with the rows: zeroing a large one at once could not be interrupted.
     for (std::int64_t first = 0; first < piece.rows; first += step) {
         if (!goes_on()) throw Error(ErrorCode::cancelled, "cancelled");
         const std::int64_t count = std::min(step, piece.rows - first);

@@ -1,5 +1,5 @@
-// A unit's search: reads the rows that it needs, keeps those that the next unit needs too, prepared
-// where they are points, and reads its others ahead.
+// The search of a unit: reads its rows, keeps those that the next unit shares (points stay
+// prepared), and reads the next unit's others ahead.
 #pragma once
 
 #include <functional>
@@ -17,16 +17,15 @@ public:
     // `options`: device, threads, memory, path, isa of the searches; the metric is the job's.
     UnitSearch(const Job& job, Options options, Stop& stop);
 
-    // `next`: the unit that will probably be next, whose rows are read meanwhile, where the job's
-    // memory holds them beside this one's. Throws bad_file where the rows have changed; what a
-    // search throws, with the rows named.
+    // `next`: the probable next unit. Its rows are read meanwhile, if the job's memory holds them
+    // in addition to this one's. Throws bad_file if the rows have changed; errors of a search name
+    // the rows.
     PartialNeighbors run(const WorkUnit& unit, const std::optional<WorkUnit>& next,
                          const std::function<bool(const Progress&)>& progress);
-    // Whether the shard is in memory, or about to be.
+    // True if the shard is in memory, or being read.
     bool has_shard(std::int64_t shard) const { return shards_.has(shard); }
-    double waited_seconds() const {
-        return shards_.waited_seconds() + blocks_.waited_seconds();
-    }  // for rows
+    // Time spent waiting for rows.
+    double waited_seconds() const { return shards_.waited_seconds() + blocks_.waited_seconds(); }
 
 private:
     const Job& job_;
@@ -34,14 +33,14 @@ private:
     bool reads_ahead_;
     PieceReader shards_, blocks_;
     std::int64_t prepared_shard_ = -1;
-    std::optional<Index> prepared_;  // reads what shards_ holds
+    std::optional<Index> prepared_;  // borrows the rows that shards_ holds
 };
 
-// Whether the job's memory holds the rows of two units while one is searched.
+// True if the job's memory holds the rows of two units during a search.
 bool holds_two(const Job& job);
 
-// How a job is searched: the job's metric; on a CPU a workspace by the job's memory, unless
-// `options` has one.
+// Options for a unit's search: the job's metric and, on a CPU, a workspace derived from the job's
+// memory unless `options` sets one.
 Options unit_options(const Job& job, Options options);
 
 }  // namespace kith::groundtruth

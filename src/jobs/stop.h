@@ -1,4 +1,4 @@
-// Whether a call goes on: its caller is told where it stands, and may end it.
+// Progress and cancellation of a call.
 #pragma once
 
 #include <utility>
@@ -10,14 +10,14 @@
 
 namespace kith::groundtruth {
 
-// Of one call, in its thread.
+// Belongs to one call and its thread.
 class Stop {
 public:
     explicit Stop(OnStep on_step) : on_step_(std::move(on_step)) {}
     Stop(const Stop&) = delete;
     Stop& operator=(const Stop&) = delete;
 
-    // Where the call stands from here on. Throws cancelled once the caller has ended it.
+    // Reports progress. Throws cancelled once the caller has ended the call.
     void at(const char* stage, double done, double total) {
         Step step;
         step.stage = stage;
@@ -29,15 +29,16 @@ public:
         tell(step);
         check();
     }
-    // The same for callbacks that must not throw: false once the caller has ended the call.
+    // Likewise for callbacks that must not throw: returns false once the caller has ended the call.
     bool tell(const Step& step) {
         step_ = step;
         return goes_on();
     }
-    // Asks the caller again, where that was some time ago.
+    // Calls the caller's callback again if enough time has passed.
     bool goes_on() {
         if (!on_step_ || stopped_) return !stopped_;
-        const machine::FloatState state;  // a search or a reader calls from where its caller is
+        // a search or a reader calls with its caller's floating-point state
+        const machine::FloatState state;
         const double now = clock_.seconds();
         if (now < next_) return true;
         next_ = now + apart;

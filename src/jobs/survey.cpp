@@ -1,4 +1,4 @@
-// Looks at the folder of a job.
+// Examines the folder of a job.
 #include "jobs/survey.h"
 
 #include <fmt/format.h>
@@ -13,10 +13,10 @@
 namespace kith::groundtruth {
 namespace {
 
-// Of claims that do not say theirs.
+// Assumed for claims without a lease.
 constexpr double unknown_lease = 60;
 
-// The unit of a name, or nothing where it is none of this job.
+// The unit with this name; none if the job has no such unit.
 std::optional<WorkUnit> unit_of(const Job& job, const std::string& name) {
     const std::size_t middle = name.find("-q");
     if (name.empty() || name[0] != 's' || middle == std::string::npos) return std::nullopt;

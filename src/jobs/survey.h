@@ -1,4 +1,4 @@
-// How far a job is: the units that are done, the workers, their rate and the time that is left.
+// Progress of a job: finished units, workers, their rate and the remaining time.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace kith::groundtruth {
 
-// Looks at the folder of a job, again and again: what it found whole once, it does not open again.
+// Examines the folder of a job repeatedly: units once found whole are not opened again.
 class Surveyor {
 public:
     Surveyor(const Job& job, Claims& claims) : job_(job), claims_(claims) {}
-    // `tidy`: removes claims of units that are done, which workers left when they were killed.
+    // `tidy`: removes claims of finished units, which killed workers have left.
     Status look(bool tidy);
 
 private:

@@ -52,7 +52,7 @@ Sizes sizes_of(const Job& job, const WorkUnit& unit) {
     return {cells, static_cast<std::int64_t>(bytes)};
 }
 
-// Reads through the file, adding to the checksum.
+// Reads the file sequentially and updates the checksum.
 class Reader {
 public:
     explicit Reader(std::string path) : path_(std::move(path)), file_(path_, path_) {
@@ -79,7 +79,7 @@ private:
     Checksum sum_;
 };
 
-// What is wrong with a list of neighbours that no search of the shard gives; "" where nothing is.
+// The fault of a list of neighbours that no search of the shard can produce; "" if there is none.
 std::string fault_of(const PartialNeighbors& found, const RowPiece& shard) {
     for (std::int64_t row = 0; row < found.queries; ++row) {
         const std::int64_t* const ids = found.ids.data() + row * found.k;

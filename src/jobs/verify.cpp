@@ -1,4 +1,4 @@
-// Looks whether all units are done and whole, and whether a sample of the queries is exact.
+// Checks that all units are done and whole, and that a sample of the queries is exact.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -17,7 +17,7 @@
 namespace kith::groundtruth {
 namespace {
 
-// The rows of `matrix`, which is packed, named by `rows`, in that order.
+// Copies the listed rows of a packed matrix, in that order.
 Matrix gather(const MatrixView& matrix, const std::vector<std::int64_t>& rows) {
     Matrix result;
     result.info = {"", static_cast<std::int64_t>(rows.size()), matrix.cols, matrix.type};
@@ -32,7 +32,7 @@ Matrix gather(const MatrixView& matrix, const std::vector<std::int64_t>& rows) {
     return result;
 }
 
-// Rows of a block that are computed again, and what the units say of them.
+// Rows of a block that are recomputed, and their results in the units.
 struct Sample {
     Matrix queries;
     std::vector<std::int64_t> numbers;  // among all queries
@@ -51,7 +51,7 @@ PartialNeighbors rows_of(const PartialNeighbors& all, const std::vector<std::int
     return some;
 }
 
-// The sampled rows of each block, counted within it: `sample` of all, evenly spaced.
+// The sampled rows per block, as indices in it: `sample` in total, evenly spaced.
 std::map<std::int64_t, std::vector<std::int64_t>> chosen_rows(const Job& job, std::int64_t sample) {
     std::map<std::int64_t, std::vector<std::int64_t>> chosen;
     const std::int64_t count = std::min(sample, job.queries.count);
@@ -67,7 +67,7 @@ std::map<std::int64_t, std::vector<std::int64_t>> chosen_rows(const Job& job, st
     return chosen;
 }
 
-// A full scan: no filter is trusted that made the units.
+// A full scan: it does not trust the filter that computed the units.
 PartialNeighbors search_again(const Job& job, const Sample& sample, const Matrix& shard,
                               std::int64_t first, const Options& options) {
     const MatrixView queries = sample.queries.view();
@@ -101,7 +101,7 @@ void compute_again(const Job& job, std::vector<Sample>& samples, const Options& 
     }
 }
 
-// The queries whose neighbours or keys differ in a bit.
+// The queries with neighbours or keys that differ in any bit.
 std::vector<std::int64_t> different(const std::vector<Sample>& samples) {
     std::vector<std::int64_t> wrong;
     for (const Sample& sample : samples) {

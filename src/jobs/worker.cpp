@@ -1,4 +1,4 @@
-// Units, one after the other.
+// Runs units one after the other.
 #include "jobs/worker.h"
 
 #include <fmt/format.h>
@@ -17,10 +17,10 @@
 namespace kith::groundtruth {
 namespace {
 
-// Between two looks at what others do while there is nothing to do; the caller is asked more often.
+// Interval between checks of other workers while idle; the caller is polled more often.
 constexpr double pause_seconds = 0.2, asked_seconds = 0.05;
-// A look at the folder serves for so long, and for so many times what it took: units that others do
-// meanwhile are seen when they are to be claimed.
+// A survey of the folder is valid for look_serves seconds, and for looks_apart times its duration.
+// Units that others finish meanwhile are noticed when they are claimed.
 constexpr double look_serves = 1, looks_apart = 20;
 
 constexpr std::int64_t no_unit = -1;
@@ -62,7 +62,7 @@ RunResult UnitWorker::all() {
         look_seconds_ = look.seconds();
         if (ends()) break;
         if (run_free_units()) continue;
-        // Others are at all that is left.
+        // Other workers hold all remaining units.
         if (!options_.wait) break;
         stop_.at(standing(0, 0));
         rest();
@@ -97,7 +97,7 @@ void UnitWorker::rest() {
     }
 }
 
-// Does what is free by the last look, until that is old; false where nothing was.
+// Runs the units that were free at the last survey, until that expires; false if there were none.
 bool UnitWorker::run_free_units() {
     const Stopwatch since_look;
     bool any = false;
@@ -108,7 +108,7 @@ bool UnitWorker::run_free_units() {
             break;
         const WorkUnit unit = job_.unit(units[i]);
         const std::unique_ptr<Claim> claim = claims_.take(name(unit));
-        // Another may have done it since the look.
+        // Another worker may have done it since the survey.
         if (!claim || has_unit(job_, unit)) continue;
         next_ = i + 1 < units.size() && !is_last() ? units[i + 1] : no_unit;
         run_unit(unit, claim.get());
@@ -117,9 +117,9 @@ bool UnitWorker::run_free_units() {
     return any;
 }
 
-// Units that are neither done nor another's: the one whose rows were read ahead and those of a
-// shard that is in memory first, then of shards that nobody is at, so that workers share as little
-// of what they read as they can.
+// Units that are neither done nor claimed. First the one with rows read ahead, then those of a
+// shard in memory, then those of shards that no worker is at. Workers thus share as little input as
+// possible.
 std::vector<std::int64_t> UnitWorker::free_units() const {
     std::map<std::int64_t, std::int64_t> at_shard;
     std::vector<bool> taken = result_.status.done;
@@ -149,8 +149,8 @@ void UnitWorker::run_unit(const WorkUnit& unit, Claim* claim) {
     const std::optional<WorkUnit> next =
         next_ == no_unit ? std::nullopt : std::optional(job_.unit(next_));
     const PartialNeighbors found = search_.run(unit, next, [&](const Progress& progress) {
-        const machine::FloatState state;  // the search calls from where its caller is
-        // Preparing the points and their keys count nothing.
+        const machine::FloatState state;  // the search calls with its caller's floating-point state
+        // Preparing the points does not count as progress.
         const bool searching = std::string_view(progress.stage) == "search" && progress.total > 0;
         if (searching) share_ = std::clamp(progress.done / progress.total, 0.0, 1.0);
         const Standing now{share_, result_.pairs + share_ * pairs,
@@ -163,8 +163,8 @@ void UnitWorker::run_unit(const WorkUnit& unit, Claim* claim) {
     try {
         write_unit(job_, unit, found);
     } catch (const Error&) {
-        // Whoever took this worker for dead has removed its temporary file, or has written the
-        // same.
+        // A worker that took this one for dead has removed its temporary file, or has written the
+        // same result.
         if ((!claim || claim->is_held()) && !has_unit(job_, unit)) throw;
         ++result_.repeated;
         return;
@@ -181,8 +181,8 @@ void UnitWorker::run_unit(const WorkUnit& unit, Claim* claim) {
         machine::for_caller(options_.on_unit)(UnitDone{unit, pairs, clock.seconds()});
 }
 
-// Of all workers: `pairs` of the unit at hand and this worker's rate, and what the others said
-// last.
+// Progress of all workers: `pairs` of the current unit and this worker's rate, plus the others'
+// last reports.
 Step UnitWorker::standing(double pairs, double rate) const {
     Step step;
     step.stage = "units";

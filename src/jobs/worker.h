@@ -1,4 +1,4 @@
-// A worker: takes units one after the other until none is left.
+// A worker: runs units one after the other until none is left.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ public:
     // The job, options and `stop` must outlive it.
     UnitWorker(const Job& job, const RunOptions& options, Stop& stop);
 
-    // Does units until all are done, or as many as were asked for.
+    // Runs units until all are done, or the requested number is reached.
     RunResult all();
-    // Does that unit, whoever else is at it; false where it was done already.
+    // Runs that unit even if another worker holds it; false if it was already done.
     bool one(const WorkUnit& unit);
 
 private:
     bool ends() const;
-    bool is_last() const;  // whether the unit that is taken now is the last that was asked for
+    bool is_last() const;  // whether the current unit is the last requested one
     bool run_free_units();
     std::vector<std::int64_t> free_units() const;
     void run_unit(const WorkUnit& unit, Claim* claim);
@@ -39,7 +39,7 @@ private:
     Surveyor surveyor_;
     UnitSearch search_;
     RunResult result_;
-    std::int64_t next_;  // after the one that is searched, unless another worker takes it
+    std::int64_t next_;  // the unit after the current one, unless another worker takes it
     double share_ = 0;
     double look_seconds_ = 0;
 };

@@ -1,4 +1,4 @@
-// How many threads a call has that names no number.
+// The default number of threads of a call.
 #include <sched.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace kith::machine {
 
 namespace {
 
-// What default_threads() says; 0: not counted yet.
+// Result of default_threads(); 0: not counted yet.
 constinit std::atomic<int> counted{0};
 
 // The first number of OMP_NUM_THREADS, or 0.
@@ -30,7 +30,7 @@ int threads_of_environment() {
 }
 
 int processors() {
-    // Machines have more processors than a fixed cpu_set_t names.
+    // Machines may have more processors than a fixed cpu_set_t holds.
     for (std::size_t size = sizeof(cpu_set_t); size < (1 << 20); size *= 2) {
         std::vector<cpu_set_t> set(size / sizeof(cpu_set_t));
         if (sched_getaffinity(0, size, set.data()) == 0)
@@ -39,7 +39,7 @@ int processors() {
     return std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
 }
 
-// Processors that a quota of time is worth, infinity without one.
+// A CPU-time quota as a number of processors; infinity without one.
 double quota(const std::string& folder) {
     constexpr double none = std::numeric_limits<double>::infinity();
     double time = 0, period = 0;
@@ -49,7 +49,7 @@ double quota(const std::string& folder) {
     return v1_time >> time && v1_period >> period && time > 0 && period > 0 ? time / period : none;
 }
 
-// The smallest quota of the process' cgroup and those above it.
+// The smallest quota of the process' cgroup and its ancestors.
 double smallest_quota(const std::string& root) {
     double smallest = std::numeric_limits<double>::infinity();
     std::ifstream groups(root + "/proc/self/cgroup");

@@ -1,4 +1,4 @@
-// The floating-point state that distances are defined in, on a thread while the library runs on it.
+// Sets the floating-point state that distances are defined in, while the library runs on a thread.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace kith::machine {
 
-// What a thread rounds by, and the sticky flags of its exceptions.
+// A thread's floating-point control registers, and the sticky exception flags.
 struct FloatRegisters {
 #if defined(__x86_64__)
     std::uint32_t sse = 0;                  // MXCSR: control and flags
@@ -24,7 +24,7 @@ struct FloatRegisters {
         __asm__ volatile("fnstsw %0" : "=a"(r.status) : : "memory");
         return r;
     }
-    // Rounds to nearest, computes with subnormal numbers, and no exception stops the program.
+    // Rounds to nearest, supports subnormal numbers, and traps no exception.
     bool as_defined() const noexcept {
         return (sse & ~sse_flags) == sse_default && (control & all_control) == default_control;
     }
@@ -34,7 +34,7 @@ struct FloatRegisters {
         r.control = static_cast<std::uint16_t>((control & ~all_control) | default_control);
         return r;
     }
-    // `before`: what the registers hold. Only what differs is written.
+    // `before`: the current registers. Writes only what differs.
     void load(const FloatRegisters& before) const noexcept {
         if (sse != before.sse) __asm__ volatile("ldmxcsr %0" : : "m"(sse) : "memory");
         if (control == before.control && ((status ^ before.status) & all_flags) == 0) return;
@@ -90,10 +90,10 @@ struct FloatRegisters {
 #endif
 };
 
-// What a thread is in.
+// The state of a thread.
 struct ThreadFloatState {
-    bool within = false;       // a FloatState; else it is its owner's
-    FloatRegisters callers{};  // to be loaded where that ends
+    bool within = false;       // inside a FloatState; otherwise the state is the caller's
+    FloatRegisters callers{};  // restored on leave()
 
     void enter() noexcept {
         callers = FloatRegisters::now();
@@ -107,10 +107,10 @@ struct ThreadFloatState {
 };
 inline constinit thread_local ThreadFloatState thread_float_state;
 
-// While one lives, its thread computes as docs/exactness.md defines: what any library has set for
-// the process (flushing of subnormal numbers, another rounding, exceptions that stop it) is set
-// aside. When it goes, the thread has its caller's control bits and sticky flags again. Every
-// public function has one, and every thread of the library; one within another does nothing.
+// While an object lives, its thread computes as docs/exactness.md defines. Settings of other
+// libraries, such as flush-to-zero, other rounding modes or trapping exceptions, are suspended. The
+// destructor restores the caller's control bits and sticky flags. Every public function and every
+// thread of the library has one; a nested one does nothing.
 class FloatState {
 public:
     FloatState() noexcept : outermost_(!thread_float_state.within) {
@@ -126,9 +126,9 @@ private:
     bool outermost_;
 };
 
-// While one lives, its thread has the caller's state: around every call of a function of the
-// caller's. What that changes is the caller's state from then on. A distance of the caller's
-// (functor.h) is none of these functions.
+// While an object lives, its thread has the caller's state. It surrounds every call of a function
+// of the caller, except a caller's distance (functor.h). Changes made there become the caller's
+// state.
 class CallersFloatState {
 public:
     CallersFloatState() noexcept : left_(thread_float_state.within) {
@@ -144,7 +144,7 @@ private:
     bool left_;
 };
 
-// `function`, a caller's, in its caller's state. It must outlive what is returned.
+// Wraps a caller's function to run in its caller's state. It must outlive the result.
 template <class F>
 auto for_caller(const F& function) {
     return [&function](const auto&... arguments) {
@@ -153,13 +153,13 @@ auto for_caller(const F& function) {
     };
 }
 
-// Not inlined: what call() computes is not moved to where its caller's state is.
+// A call boundary: prevents moving call()'s computation to where the caller's state is set.
 template <class F>
 [[gnu::noinline]] auto apart(const F& call) {
     return call();
 }
 
-// call() in a FloatState.
+// Runs call() in a FloatState.
 template <class F>
 auto in_float_state(const F& call) {
     const FloatState state;

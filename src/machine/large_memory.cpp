@@ -17,7 +17,7 @@ void* allocate_bytes(std::size_t bytes) {
     constexpr std::size_t huge_page = std::size_t{2} << 20;
     const std::size_t alignment = bytes >= 2 * huge_page ? huge_page : 64;
     const std::size_t size = (bytes + alignment) / alignment * alignment;
-    // The system would give it all the same, and end the process when it is used.
+    // The system would overcommit, and kill the process on use.
     constexpr std::size_t checked = std::size_t{64} << 20;
     if (size >= checked)
         require_memory(static_cast<std::int64_t>(size),

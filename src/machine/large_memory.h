@@ -1,5 +1,5 @@
-// Aligned memory of the host, uninitialised; large blocks ask for huge pages, which makes their
-// first touch, and registering them with a device, many times cheaper.
+// Aligned host memory, uninitialised. Large blocks use huge pages, which makes first touch and
+// registration with a device many times cheaper.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace kith::machine {
 
-// Aligned to a cache line at least. Throws Error{out_of_memory}, naming the size.
+// Aligned at least to a cache line. Throws Error{out_of_memory}, naming the size.
 void* allocate_bytes(std::size_t bytes);
 void release_bytes(void* p) noexcept;
 

@@ -1,4 +1,4 @@
-// An object that a process makes at its first use and keeps to its very end.
+// An object made at first use and never destroyed.
 #pragma once
 
 #include <atomic>
@@ -6,8 +6,8 @@
 
 namespace kith::machine {
 
-// Threads that come first together may each make one: the first to finish is kept. No thread waits
-// for another, which a child of fork() may not have, and no destructor runs at the exit of the
+// Threads that arrive first together may each make one: the first to finish is kept. No thread
+// waits for another, which may not exist in a fork()ed child. No destructor runs at the exit of the
 // process, when threads and other destructors may still use it. Constant-initialised: `constinit
 // Lasting<T> name;`.
 template <class T>
@@ -25,9 +25,9 @@ public:
     T& get() {
         return get([] { return std::make_unique<T>(); });
     }
-    // Null where none is made yet.
+    // Null if none has been made yet.
     T* made() const { return object_.load(std::memory_order_acquire); }
-    // The object, or null; the next use makes another.
+    // Returns the object, or null; the next use makes another.
     T* release() { return object_.exchange(nullptr); }
 
 private:

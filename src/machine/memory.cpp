@@ -1,4 +1,4 @@
-// Reads /proc and the control groups for what is left to allocate.
+// Reads /proc and the control groups for the memory that can still be allocated.
 #include "machine/memory.h"
 
 #include <fmt/format.h>
@@ -22,12 +22,12 @@
 namespace kith::machine {
 namespace {
 
-// What recently_free_memory() says, and since when. No lock, which a fork() could leave held: at
-// worst two threads look at once.
+// Cached result of recently_free_memory() and its time. Lock-free, because a fork() could leave a
+// lock held: at worst two threads measure at once.
 constinit std::atomic<std::int64_t> taken{0}, recently_free{-1};
 
 constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
-// Version 1 of control groups says so many pages where a group has no limit.
+// Control groups version 1 report a huge number if a group has no limit.
 constexpr std::int64_t no_limit = std::int64_t{1} << 62;
 
 std::optional<std::int64_t> number(std::string_view text) {
@@ -44,16 +44,15 @@ std::vector<std::string> words_of(const std::string& line) {
     return words;
 }
 
-// The first word of a file that holds one number; nothing for "max" and where there is no such
-// file.
+// The number in a file; none for "max" and if there is no such file.
 std::optional<std::int64_t> number_in(const std::string& path) {
     std::ifstream file(path);
     std::string word;
     return file >> word ? number(word) : std::nullopt;
 }
 
-// The lines of a file that the system writes when it is read, once for all that is looked for in
-// it; none where there is no such file.
+// The lines of a file that the system generates on reading, read once for all lookups; empty if
+// there is no such file.
 std::vector<std::string> lines_of(const std::string& path) {
     std::ifstream file(path);
     std::vector<std::string> lines;
@@ -72,7 +71,7 @@ std::optional<std::int64_t> number_after(const std::vector<std::string>& lines,
     return {};
 }
 
-// `list` is separated by commas.
+// True if a comma-separated list contains a name.
 bool has(std::string_view list, std::string_view name) {
     while (!list.empty()) {
         const std::size_t end = std::min(list.find(','), list.size());
@@ -82,7 +81,7 @@ bool has(std::string_view list, std::string_view name) {
     return false;
 }
 
-// The names under which the two versions of control groups keep the same facts.
+// File names of the same facts in the two versions of control groups.
 struct Version {
     const char* filesystem;
     const char* controller;  // among the mount's options
@@ -95,8 +94,8 @@ constexpr Version versions[] = {
     {"cgroup", "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "},
 };
 
-// What a group leaves, or anything from `enough` on where it leaves that much. The files are read
-// as far as it takes: each costs microseconds.
+// The memory that a group leaves, or `enough` if it leaves that much. Reads only as many files as
+// needed: each costs microseconds.
 std::int64_t left_in_group(const std::string& folder, const Version& version, std::int64_t enough) {
     const std::optional<std::int64_t> limit = number_in(folder + "/" + version.limit);
     if (!limit || *limit >= no_limit) return unlimited;
@@ -123,13 +122,13 @@ std::optional<std::string> group_of(const std::vector<std::string>& groups,
     return {};
 }
 
-// What /proc/self says of groups and where they are mounted.
+// /proc/self's data on groups and their mounts.
 struct Groups {
     std::vector<std::string> groups, mounts;
 };
 
 // The least that this process' group and its ancestors leave. A container may see its own group as
-// the mount's root, or not see it at all: what is not there sets no limit.
+// the mount's root, or not at all: a missing file sets no limit.
 std::int64_t left_in_groups(const std::string& root, const Groups& own, const Version& version,
                             std::int64_t enough) {
     const std::optional<std::string> group = group_of(own.groups, version);
@@ -138,7 +137,7 @@ std::int64_t left_in_groups(const std::string& root, const Groups& own, const Ve
     const std::string of_filesystem = fmt::format(" - {} ", version.filesystem);
     for (const std::string& line : own.mounts) {
         if (line.find(of_filesystem) == std::string::npos)
-            continue;  // of many lines, which take long to divide
+            continue;  // most lines fail this cheap test
         const std::vector<std::string> words = words_of(line);
         const auto dash = std::find(words.begin(), words.end(), "-");
         if (words.size() < 5 || words.end() - dash < 4 || dash[1] != version.filesystem) continue;
@@ -153,8 +152,8 @@ std::int64_t left_in_groups(const std::string& root, const Groups& own, const Ve
     return left;
 }
 
-// What RLIMIT_AS and RLIMIT_DATA leave: limits of pages that statm counts in its first and sixth
-// field.
+// The memory that RLIMIT_AS and RLIMIT_DATA leave: limits on pages that statm counts in its first
+// and sixth field.
 std::int64_t left_by_limits(const std::string& root) {
     std::ifstream file(root + "/proc/self/statm");
     std::vector<std::int64_t> pages;

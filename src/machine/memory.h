@@ -1,4 +1,4 @@
-// kith::free_memory (kith/memory.h) on the files of any root, so that a test can make up a machine.
+// kith::free_memory (kith/memory.h) on the files of any root, so that tests can simulate a machine.
 #pragma once
 
 #include <cstdint>
@@ -6,14 +6,14 @@
 
 namespace kith::machine {
 
-// From `root`/proc and the control groups mounted below `root`; "" is this machine.
+// Reads `root`/proc and the control groups mounted below `root`; "" is this machine.
 std::int64_t free_memory(const std::string& root);
 
-// kith::free_memory(), at most a tenth of a second old: for what is called thousands of times a
+// kith::free_memory(), at most a tenth of a second old: for code that calls it thousands of times a
 // second.
 std::int64_t recently_free_memory();
 
-// "1.5 GiB".
+// Formats a size, such as "1.5 GiB".
 std::string in_words(std::int64_t bytes);
 
 }  // namespace kith::machine

@@ -1,4 +1,4 @@
-// The pool of the process, through forks and to its exit.
+// The pool of the process, across forks and until exit.
 #include "machine/parallel.h"
 
 #include <pthread.h>
@@ -10,8 +10,8 @@ namespace kith::machine {
 namespace {
 
 constinit Lasting<ThreadPool> shared;
-// The parent's pool in a child, which has none of its workers and perhaps a mutex that nobody will
-// unlock.
+// The parent's pool in a child process. Its workers do not exist, and its mutex may be locked
+// forever.
 constinit std::atomic<ThreadPool*> forgotten{nullptr};
 constinit std::atomic<bool> forgets{false}, closing{false};
 
@@ -19,20 +19,20 @@ void forget_pool() {
     if (ThreadPool* const pool = shared.release()) forgotten = pool;
 }
 
-// Before there is a pool; registered twice it does no harm.
+// Called before a pool exists; registering twice is harmless.
 bool forget_at_fork() {
     if (!forgets) forgets = pthread_atfork(nullptr, nullptr, forget_pool) == 0;
     return forgets;
 }
 
-// At the exit of the process, or before the library is unloaded. The pool stays where it is: other
+// At the exit of the process, or before the library is unloaded. The pool itself stays: other
 // threads and later destructors may still search.
 [[gnu::destructor]] void close_pool() {
     closing = true;
     if (ThreadPool* const pool = shared.made()) pool->close();
 }
 
-// Null once the process ends, and where a child could not forget it.
+// Null once the process exits, and if a child could not forget the pool.
 ThreadPool* pool() {
     if (ThreadPool* const pool = shared.made()) return pool;
     if (closing || !forget_at_fork()) return nullptr;

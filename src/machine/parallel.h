@@ -1,5 +1,4 @@
-// Tasks on the threads of the process' own pool; the first exception stops the rest and is thrown
-// to the caller.
+// Tasks on the process-wide pool; the first exception stops the rest and is thrown to the caller.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +9,26 @@
 
 namespace kith::machine {
 
-// ThreadPool::run() of the pool that the process has one of. It goes on with fewer threads where
-// the system has no more, starts none for `threads` = 1, and serves a process that was forked from
-// one that had used it.
+// ThreadPool::run() on the process-wide pool. It continues with fewer threads if the system has no
+// more, and starts none for `threads` = 1. It also works in a process forked after the parent used
+// the pool.
 void run_tasks(int threads, std::int64_t count, ThreadPool::Task task, const void* context,
                ThreadPool::Wait wait = nullptr, ThreadPool::Cost cost = ThreadPool::unknown);
 
-// Of `threads`, those that the system lets a call have.
+// The number of `threads` that the system lets a call have.
 int available_threads(int threads);
 
-// Threads where the caller names no number: OMP_NUM_THREADS where it is set, else the processors
-// that the process may use by its affinity and its cgroup.
+// The default number of threads: OMP_NUM_THREADS if it is set, else the processors that affinity
+// and cgroup permit.
 int default_threads();
-// The same, counted anew, with the control groups and /proc below `root`; "" is this machine.
+// Likewise, counted again, with the control groups and /proc below `root`; "" is this machine.
 int count_threads(const std::string& root);
 
 struct NoWait {
     void operator()() const {}
 };
 
-// The same: work(task) or work(task, worker), and wait(), which throws nothing.
+// run_tasks() with callables: work(task) or work(task, worker), and wait(), which must not throw.
 template <class F, class W = NoWait>
 void parallel_tasks(int threads, std::int64_t count, const F& work, const W& wait = {},
                     ThreadPool::Cost cost = ThreadPool::unknown) {

@@ -1,4 +1,4 @@
-// Jobs lie on their callers' stacks, in a list; workers join the oldest that has room. See
+// Jobs are on their callers' stacks, in a list; workers join the oldest with room. See
 // thread_pool.h.
 #include "machine/thread_pool.h"
 
@@ -20,23 +20,22 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Before a worker sleeps it looks for a job this long: waking it takes as much.
+// Before a worker sleeps it spins for this long, about the time of waking it.
 constexpr auto spin_time = std::chrono::microseconds(50);
-// Jobs of less for one thread are not worth waking another, which takes 40 to 75 microseconds (Zen
-// 5, virtual machine).
+// A job with less work than this is not worth waking another thread for.
 constexpr ThreadPool::Cost waking_cost{50};
-// A caller spins this long at most before it sleeps until the others have ended their last tasks.
-// Where that was in vain, as with more threads than free processors, the next spins half as long,
-// else twice as long.
+// Limits of a caller's spinning before it sleeps until the others have ended their last tasks. If
+// spinning failed, as with more threads than free processors, the next spin is half as long;
+// otherwise twice as long.
 constexpr std::chrono::nanoseconds min_patience = spin_time, max_patience = 8 * spin_time;
-// After a failure to start a worker, calls go on with those that there are for so long.
+// Delay after a failed start of a worker, before the next attempt.
 constexpr auto attempt_interval = std::chrono::seconds(1);
-// Between two calls of a caller's `wait`.
+// Interval between calls of a caller's `wait`.
 constexpr auto wait_interval = std::chrono::milliseconds(20);
-// A worker that was woken wakes so many others.
+// Number of workers that a woken worker wakes.
 constexpr int wakes = 2;
 
-// Within a task: calls are nested.
+// True within a task, to detect nested calls.
 thread_local bool within_task = false;
 
 template <class Changed>
@@ -50,12 +49,12 @@ bool spin(std::chrono::nanoseconds time, const Changed& changed) {
     return changed();
 }
 
-// Whether one more worker leaves a process of limited address space enough for its work: they may
-// take half.
+// True if one more worker leaves a process of limited address space enough for its work. Workers
+// may take half of it.
 bool address_space_for(std::size_t workers) {
     rlimit limit{};
     if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return true;
-    constexpr double heap = 64 << 20;  // glibc's malloc reserves that for each thread
+    constexpr double heap = 64 << 20;  // glibc's malloc reserves this for each thread
     std::size_t stack = std::size_t{8} << 20;
     pthread_attr_t attributes;
     if (pthread_attr_init(&attributes) == 0) {
@@ -78,7 +77,7 @@ bool address_space_for(std::size_t workers) {
 int start_thread(pthread_t* thread, void* (*body)(void*), void* argument) {
     sigset_t blocked, before;
     sigfillset(&blocked);
-    // What a thread does to itself, and what profilers count.
+    // Signals that a thread causes itself, and the profiling signal.
     for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGPROF})
         sigdelset(&blocked, own);
     pthread_sigmask(SIG_SETMASK, &blocked, &before);
@@ -95,9 +94,8 @@ struct ThreadPool::Job {
     std::atomic<std::int64_t> next{0};
     std::atomic<bool> failed{false};
     std::exception_ptr error{};
-    int joined = 0;  // workers, ever
-    std::atomic<int> active{
-        0};  // workers within; read without the mutex by the caller that waits for them
+    int joined = 0;              // number of workers that ever joined
+    std::atomic<int> active{0};  // workers inside; the waiting caller reads it without the mutex
     std::condition_variable left{};
     Job* following = nullptr;
 
@@ -138,7 +136,7 @@ int ThreadPool::available(int threads) {
     return std::min(threads, all);
 }
 
-// Between calls that follow each other at once the workers stay awake: waking them pays after some.
+// Workers stay awake between calls in quick succession, so waking them pays off over several calls.
 bool ThreadPool::worth_waking(Cost cost) const {
     return cost >= waking_cost || Clock::now() - last_end_ < spin_time;
 }
@@ -155,7 +153,7 @@ void ThreadPool::post(Job& job, Cost cost) {
     most_ = std::max(most_, job.most);
     while (job.room() > 0 && idle_ < wanted() && static_cast<int>(workers_.size()) < most_ &&
            start_worker()) {
-        lock.unlock();  // it may begin
+        lock.unlock();  // lets the worker begin
         lock.lock();
         if (closed_) return;
     }
@@ -185,7 +183,7 @@ void ThreadPool::retire(Job& job, Wait wait) {
     }
 }
 
-// Workers that the posted jobs could take.
+// The number of workers that the posted jobs could use.
 int ThreadPool::wanted() const {
     std::int64_t sum = 0;
     for (const Job* job = jobs_; job; job = job->following) sum += job->room();
@@ -256,7 +254,7 @@ void ThreadPool::serve(Worker& self) {
         lock.lock();
         self.busy = false;
         ++idle_;
-        // Under the mutex: the job ends with its caller's wait.
+        // Under the mutex: the job is destroyed after its caller's wait.
         if (--job->active == 0) job->left.notify_one();
     }
 }

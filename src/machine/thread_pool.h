@@ -1,4 +1,4 @@
-// Worker threads that calls from any thread share; one that finds no work sleeps.
+// Worker threads shared by calls from any thread; a worker without work sleeps.
 #pragma once
 
 #include <pthread.h>
@@ -14,21 +14,20 @@
 
 namespace kith::machine {
 
-// As pthread_create with default attributes; the new thread receives no signal that is meant for
-// the process.
+// pthread_create with default attributes; the new thread blocks all signals meant for the process.
 int start_thread(pthread_t* thread, void* (*body)(void*), void* argument);
 
 class ThreadPool {
 public:
-    // 0 where the thread runs.
+    // Returns 0 if the thread runs.
     using Start = int (*)(pthread_t* thread, void* (*body)(void*), void* argument);
     using Task = void (*)(const void* context, std::int64_t task, int worker);
     using Wait = void (*)(const void* context);
     using Cost = std::chrono::duration<double, std::micro>;
     static constexpr Cost unknown{std::numeric_limits<double>::infinity()};
 
-    // `threads`: as many as calls that ask for fewer may have between them. None is started before
-    // a call asks for it.
+    // `threads`: the total that concurrent calls share, unless one call asks for more. Threads are
+    // started on demand only.
     explicit ThreadPool(int threads, Start start = start_thread)
         : most_(threads - 1), start_(start) {}
     // No call may be running.
@@ -36,23 +35,21 @@ public:
     ThreadPool(const ThreadPool&) = delete;
     ThreadPool& operator=(const ThreadPool&) = delete;
 
-    // Calls task(context, i, worker) for every i in [0, count), in order as threads get free: the
-    // calling thread, as worker 0, and up to threads - 1 workers that are free or can be started,
-    // none being fine. Each takes a number below `threads` of its own. A call from within a task
-    // runs on its own thread alone. After the first exception no further task begins; it is thrown
-    // to the caller. While the caller has nothing left to do but wait for the others, `wait`
-    // (unless null; it throws nothing) is called some tens of times a second. `cost`: roughly what
-    // all tasks take one thread. For a cost below that of waking a thread only workers that are
-    // awake join, unless such calls follow each other at once.
+    // Calls task(context, i, worker) for every i in [0, count), in order as threads become free.
+    // The calling thread is worker 0; up to threads - 1 workers join if they are free or can be
+    // started, or none. Each has a distinct number below `threads`. A call from within a task runs
+    // on its own thread alone. After the first exception no further task begins, and the exception
+    // is thrown to the caller. While the caller only waits for the others, `wait` (unless null; it
+    // must not throw) is called some tens of times a second. `cost`: estimated time of all tasks on
+    // one thread. If it is below that of waking a thread, only awake workers join, unless such
+    // calls follow each other at once.
     void run(int threads, std::int64_t count, Task task, const void* context, Wait wait = nullptr,
              Cost cost = unknown);
 
-    // Of the threads that a call asks for, those that the system lets it have, as far as has been
-    // seen.
+    // The number of requested threads that the system provides, as far as known.
     int available(int threads);
 
-    // Ends the workers, except those that are within a task: they end after it. Later calls run on
-    // their own thread.
+    // Ends the workers; one within a task ends after it. Later calls run on their own thread.
     void close();
 
 private:
@@ -60,7 +57,7 @@ private:
     struct Worker {
         ThreadPool* pool = nullptr;
         pthread_t thread{};
-        bool busy = false;      // within a job
+        bool busy = false;      // inside a job
         bool finished = false;  // to be joined by close()
     };
 
@@ -73,15 +70,15 @@ private:
     void await_post(std::unique_lock<std::mutex>& lock);
     int wanted() const;
 
-    std::mutex mutex_;  // of all that follows, and of each job's counts
+    std::mutex mutex_;  // guards all members below, and each job's counts
     std::condition_variable posted_;
-    std::atomic<std::uint64_t> posts_{0};  // read without the mutex by those that wait for a change
+    std::atomic<std::uint64_t> posts_{0};  // waiting threads read it without the mutex
     Job* jobs_ = nullptr;                  // oldest first
     std::vector<std::unique_ptr<Worker>> workers_;
     int most_;  // workers
     int idle_ = 0, sleeping_ = 0;
     std::chrono::nanoseconds patience_{0};
-    std::chrono::steady_clock::time_point last_end_{};  // of a job
+    std::chrono::steady_clock::time_point last_end_{};  // end of the last job
     bool closed_ = false;
     bool missing_ = false;  // the last attempt to start a worker failed
     std::chrono::steady_clock::time_point next_attempt_{};

@@ -1,4 +1,4 @@
-// Correlation distance: the cosine distance of the vectors less their means; 1 where either is
+// Correlation distance: the cosine distance of the vectors less their means; 1 if either is
 // constant.
 #pragma once
 

@@ -1,6 +1,6 @@
-// Cosine distance: 1 - <q, x> / sqrt(|q|^2 |x|^2), within [0, 2]; 1 where either vector is zero. Of
-// equal vectors the three sums are the same number, whose square has it as its root, and the
-// distance is 0.
+// Cosine distance: 1 - <q, x> / sqrt(|q|^2 |x|^2), within [0, 2]; 1 if either vector is zero. For
+// equal vectors the three sums are one number. The root of its square is exact, and the distance is
+// 0.
 #pragma once
 
 #include "metric/metric.h"
@@ -9,7 +9,7 @@ namespace kith::metric {
 
 struct Cosine : Base {
     static constexpr Traits traits{.gemm = Gemm::cosine, .scale_free = true};
-    static constexpr int aux = 1;  // the squared norm, summed as the product is
+    static constexpr int aux = 1;  // the squared norm, summed in the order of the product
     template <class O>
     KITH_HD static typename O::V aux_step(int, typename O::V sum, typename O::V x,
                                           const typename O::V*, typename O::V) {
@@ -19,7 +19,7 @@ struct Cosine : Base {
     KITH_HD static void step(typename O::V* a, typename O::V q, typename O::V x, const Params&) {
         a[0] = O::fma(q, x, a[0]);
     }
-    // Of the product and both squared norms.
+    // From the product and both squared norms.
     KITH_HD static double from_dot(double dot, double norm2_q, double norm2_x) {
         if (norm2_q == 0.0 || norm2_x == 0.0) return 1.0;
         const double r = 1.0 - dot / ScalarOps<double>::sqrt(norm2_q * norm2_x);

@@ -1,6 +1,5 @@
-// Dice distance of the sets of coordinates that are not zero: the share of those in one set only
-// among the members of both, counted in each; 0 of two empty sets. With packed bits the sets are of
-// bits.
+// Dice distance of the sets of nonzero coordinates: the members of exactly one set over the sizes
+// of both, summed; 0 for two empty sets. With packed bits the sets consist of bits.
 #pragma once
 
 #include "metric/jaccard.h"
@@ -9,7 +8,7 @@ namespace kith::metric {
 
 struct Dice : Jaccard {
     static constexpr Traits traits{.direct = Direct::dice, .packed_bits = true};
-    // The sizes of the two sets add up to the members of one only and twice those of both.
+    // The sizes of the two sets sum to the members of exactly one plus twice those of both.
     KITH_HD static double finish(const double* a, const double*, const double*, const Params&) {
         return a[1] == 0.0 ? 0.0 : a[0] / (a[0] + 2.0 * (a[1] - a[0]));
     }

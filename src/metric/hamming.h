@@ -1,5 +1,5 @@
-// Hamming distance: the share of the coordinates that differ; with packed bits, the share of the
-// bits. Ordered by the count.
+// Hamming distance: the share of coordinates that differ; with packed bits, the share of bits.
+// Ordered by the count.
 #pragma once
 
 #include "metric/metric.h"

@@ -1,7 +1,7 @@
-// Jaccard distance of the sets of coordinates that are not zero: the share of those in one set only
-// among those in either; 0 of two empty sets. With packed bits the sets are of bits, and 1 less the
-// distance is Tanimoto's similarity. Both counts are exact and their quotient is rounded once, so
-// equal shares are equal ranks.
+// Jaccard distance of the sets of nonzero coordinates: the members of exactly one set over the
+// members of either; 0 for two empty sets. With packed bits the sets consist of bits, and 1 less
+// the distance is Tanimoto's similarity. Both counts are exact and their quotient is rounded once,
+// so equal shares have equal ranks.
 #pragma once
 
 #include "metric/metric.h"
@@ -11,7 +11,7 @@ namespace kith::metric {
 
 struct Jaccard : Base {
     static constexpr Traits traits{.direct = Direct::jaccard, .packed_bits = true};
-    static constexpr int accumulators = 2;  // in one set only, in either
+    static constexpr int accumulators = 2;  // in exactly one set, in either
     template <class O>
     KITH_HD static void step(typename O::V* a, typename O::V q, typename O::V x,
                              const Params& params) {

@@ -1,6 +1,6 @@
 // Jensen-Shannon distance, natural logarithm: sqrt of (KL(p, m) + KL(r, m)) / 2 with p = q / sum q,
-// r = x / sum x, m = (p + r) / 2, as scipy. Ordered by the sum of the two divergences. A vector
-// that sums to 0 is left as it is.
+// r = x / sum x, m = (p + r) / 2, as in scipy. Ordered by the sum of the two divergences. A vector
+// with sum 0 is not normalised.
 #pragma once
 
 #include "metric/metric.h"
@@ -31,7 +31,7 @@ struct JensenShannon : Base {
         a[0] = O::add(a[0], O::add(term<O>(q, m), term<O>(x, m)));
     }
     KITH_HD static double finish(const double* a, const double*, const double*, const Params&) {
-        return a[0] < 0.0 ? 0.0 : a[0];  // equal vectors may leave a rounding below zero
+        return a[0] < 0.0 ? 0.0 : a[0];  // rounding may make it negative for equal vectors
     }
     KITH_HD static double report(double rank, const Params&) {
         return ScalarOps<double>::sqrt(rank * 0.5);

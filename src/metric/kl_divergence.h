@@ -1,5 +1,5 @@
-// Kullback-Leibler divergence of the query from the point: sum q log(q / x), a term with q = 0
-// being 0 and one with x = 0 alone +inf (scipy.special.rel_entr summed; the vectors are not
+// Kullback-Leibler divergence of the query from the point: sum q log(q / x). A term with q = 0 is
+// 0; a term with q > 0 and x = 0 is +inf (scipy.special.rel_entr summed; the vectors are not
 // normalised).
 #pragma once
 

@@ -1,5 +1,5 @@
 // Minkowski distance of order p >= 1: ordered by sum |q - x|^p, reported as its p-th root. p =
-// infinity never comes here: the front of the library turns it into chebyshev.
+// infinity never reaches it: the API layer replaces it by chebyshev.
 #pragma once
 
 #include "metric/metric.h"

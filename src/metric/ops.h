@@ -1,6 +1,6 @@
-// The few operations that a metric's step may use, for one scalar on host and device;
-// src/cpu/simd/vector_ops-inl.h has the same set for SIMD vectors. All are correctly rounded or
-// exact, or built here from such: the same bits everywhere.
+// The few operations that a metric's step may use, for one scalar on host and device.
+// src/cpu/simd/vector_ops-inl.h has the same set for SIMD vectors. All are correctly rounded,
+// exact, or composed of such operations: the results are bit-identical everywhere.
 #pragma once
 
 #include "metric/portable.h"
@@ -35,12 +35,12 @@ struct ScalarOps {
     KITH_HD static V select(M m, V yes, V no) {
         return m ? yes : no;
     }
-    // `likely` where m, else f(a, b): for what hardly any lane needs.
+    // `likely` if m, else f(a, b): for cases that hardly any lane needs.
     template <class F>
     KITH_HD static V unless(M m, V likely, F f, V a, V b) {
         return m ? likely : f(a, b);
     }
-    // f(lane), f(lane, lane) for every lane, f a scalar function of portable operations.
+    // f(lane) or f(lane, lane) for every lane; f is a scalar function of portable operations.
     template <class F>
     KITH_HD static V map(F f, V a) {
         return f(a);

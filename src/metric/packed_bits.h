@@ -1,4 +1,4 @@
-// Counting the bits of packed coordinates: bytes, held exactly by binary64.
+// Counts the bits of packed coordinates, which are bytes held exactly by binary64.
 #pragma once
 
 #include "metric/ops.h"
@@ -9,7 +9,7 @@ KITH_HD unsigned byte_of(double coordinate) {
     return static_cast<unsigned>(coordinate);
 }
 
-// The bits that are set in a byte.
+// The number of set bits of a byte.
 KITH_HD double count_bits(unsigned v) {
     v = v - ((v >> 1) & 0x55u);
     v = (v & 0x33u) + ((v >> 2) & 0x33u);

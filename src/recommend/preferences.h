@@ -1,5 +1,4 @@
-// What users have: their vectors, of which only what is not 0 is stored, without the items that are
-// held out.
+// Users' preference vectors, in sparse form, without the held-out items.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +10,7 @@ namespace kith::recommending {
 
 class Preferences {
 public:
-    // Throws invalid_argument for what `view` or its values may not be.
+    // Throws invalid_argument if `view` or its values are invalid.
     Preferences(const SparseView& view, const RecommendOptions& options);
 
     std::int64_t users() const { return static_cast<std::int64_t>(offsets_.size()) - 1; }
@@ -24,9 +23,10 @@ public:
     float value(std::size_t cell) const { return values_[cell]; }
     bool has(std::int64_t user, std::int64_t item) const;
 
-    // Of each user the item that was held out, or -1; none without options.hold_out.
+    // Per user the held-out item, or -1; empty without options.hold_out.
     const std::vector<std::int64_t>& held_out() const { return held_out_; }
-    // The items by (sum of all users' preferences as they were given, descending; smaller item).
+    // The items ordered by the sum of all users' original preferences, descending; ties by the
+    // smaller item.
     const std::vector<std::int64_t>& by_popularity() const { return by_popularity_; }
 
     // The vectors of users [first, first + count), row-major.

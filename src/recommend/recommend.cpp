@@ -1,5 +1,5 @@
-// Recommendations: the graph of all users' vectors, whole or in blocks, and what the neighbours
-// have of the rest.
+// Recommendations: computes the graph of all users' vectors, whole or in blocks, and sums the
+// neighbours' preferences for other items.
 #include "kith/recommend.h"
 
 #include <algorithm>
@@ -32,14 +32,13 @@ namespace {
 using recommending::Preferences;
 
 constexpr std::int64_t users_per_task = 64;
-constexpr std::int64_t cell_bytes =
-    sizeof(std::int64_t) + sizeof(double);  // of an item or a neighbour
+constexpr std::int64_t cell_bytes = sizeof(std::int64_t) + sizeof(double);  // per item or neighbour
 
-// A neighbour at distance 0 has the weight 1 / epsilon, of which sums of 2^63, times values of f32,
-// are to be finite.
+// A neighbour at distance 0 has weight 1 / epsilon. A sum of 2^63 such weights, times values of
+// f32, must be finite.
 constexpr double least_epsilon = 1e-240;
 
-// The predictions of one user at a time; all items' sums are 0 in between.
+// Predictions for one user at a time; between users the sums of all items are 0.
 class Prediction {
 public:
     Prediction(const Preferences& preferences, const RecommendOptions& options)
@@ -48,7 +47,7 @@ public:
           sums_(static_cast<std::size_t>(preferences.items())),
           seen_(sums_.size()) {}
 
-    // The first items of the order that recommend.h says, from `k` neighbours.
+    // The first items in the order that recommend.h defines, from `k` neighbours.
     void recommend(std::int64_t user, const std::int64_t* ids, const double* distances,
                    std::int64_t k, std::int64_t count, std::int64_t* items, double* predictions) {
         double weights = 0;
@@ -108,7 +107,7 @@ private:
     std::vector<Ranked> ranked_;
 };
 
-// Users [first, first + neighbors.queries) of `out`.
+// Fills users [first, first + neighbors.queries) of `out`.
 void predict(const Preferences& preferences, const Neighbors& neighbors, std::int64_t first,
              const RecommendOptions& options, const Options& search, Recommendations& out) {
     ProgressMeter progress(search.progress, static_cast<double>(neighbors.queries));
@@ -127,12 +126,12 @@ void predict(const Preferences& preferences, const Neighbors& neighbors, std::in
     progress.throw_if_cancelled();
 }
 
-// How users are dealt with whose vectors are not all dense at once. Of each block of points every
-// query takes its k nearest, so that the blocks of points are the larger ones; each is made dense
-// and prepared once for all the queries whose neighbours are kept together.
+// Blocking of users for the case that their dense vectors do not fit at once. Every query takes its
+// k nearest of each block of points, so blocks of points are the larger ones. A block of points is
+// made dense and prepared once for all queries with neighbours in memory at the time.
 struct Blocks {
     std::int64_t points = 0, queries = 0;  // dense at once; points of all users: no blocks
-    std::int64_t together = 0;             // users, of whole blocks of queries
+    std::int64_t together = 0;  // users with neighbours in memory, in whole blocks of queries
 };
 Blocks blocks_of(const Preferences& preferences, std::int64_t k, const RecommendOptions& options) {
     const std::int64_t users = preferences.users(), asked = options.users_at_once;
@@ -144,8 +143,8 @@ Blocks blocks_of(const Preferences& preferences, std::int64_t k, const Recommend
     const double vector = static_cast<double>(preferences.items()) * sizeof(float);
     const double neighbours = static_cast<double>(k) * cell_bytes;
     if (asked == 0 && static_cast<double>(users) * (vector + neighbours) <= room) return whole;
-    // At most a half for the neighbours that are kept; the rest for vectors, as much again of them
-    // prepared, and neighbours as they are found and merged.
+    // At most half of the memory holds the stored neighbours. The rest holds vectors, their
+    // prepared copies of equal size, and neighbours that are being found and merged.
     const double kept = std::min(static_cast<double>(users) * neighbours, room / 2);
     const auto fit = [](double bytes, double each) {
         return static_cast<std::int64_t>(std::min(bytes / each, 0x1p62));
@@ -172,14 +171,14 @@ void add_counts(Report& into, const Report& from) {
     into.seconds += from.seconds;
 }
 
-// Users [first, last) in blocks.
+// Calls work for users [first, last) in blocks.
 template <class F>
 void for_blocks(std::int64_t first, std::int64_t last, std::int64_t block, const F& work) {
     for (std::int64_t at = first; at < last; at += block) work(at, std::min(block, last - at));
 }
 
-// A block of points, prepared by the first search for all that follow, unless a device has too
-// little memory for that: then each search prepares them for itself, in chunks.
+// A block of points, prepared by the first search for all that follow. If a device has too little
+// memory for that, each search prepares the points for itself, in chunks.
 class PointBlock {
 public:
     PointBlock(const MatrixView& points, std::int64_t first) : points_(points), first_(first) {}
@@ -315,7 +314,7 @@ Recommendations recommend(const SparseView& view_of_all, std::int64_t k, std::in
         });
         out.items.resize(static_cast<std::size_t>(out.users * count));
         out.predictions.resize(out.items.size());
-        // A user has no more neighbours than others there are.
+        // A user has at most users - 1 neighbours.
         const std::int64_t near = std::min(k, std::max<std::int64_t>(out.users - 1, 1));
         const Blocks blocks = blocks_of(preferences, near, options);
         if (blocks.queries == out.users) {

@@ -1,4 +1,4 @@
-// The threads of blocks.h and what they share.
+// The threads of blocks.h and their shared state.
 #include "scale/blocks.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace kith::scale {
 
 namespace {
 
-// How often the calling thread looks after progress.
+// How often the calling thread polls the progress.
 constexpr std::chrono::milliseconds between_looks{10};
 
 class Dispatch {
@@ -27,7 +27,7 @@ public:
             queues_[static_cast<std::size_t>(b) % queues_.size()].push_back(b);
     }
 
-    // On the thread of a device.
+    // Runs on a device's thread.
     void serve(int device) {
         const machine::FloatState state;
         for (std::int64_t block = take(device); block >= 0; block = take(device)) {
@@ -44,7 +44,7 @@ public:
         changed_.notify_all();
     }
 
-    // On the calling thread: starts the threads and waits for them.
+    // Runs on the calling thread: starts the threads and waits for them.
     Outcome run(int devices, const char* stage) {
         std::vector<std::thread> threads;
         threads.reserve(static_cast<std::size_t>(devices));
@@ -78,8 +78,8 @@ public:
     }
 
 private:
-    // The next block of a device; -1 where there is none. Waits while another device is at one that
-    // it may leave.
+    // The next block of a device; -1 if there is none. Waits while another device works on a block
+    // that it might leave.
     std::int64_t take(int device) {
         std::unique_lock lock(mutex_);
         std::deque<std::int64_t>& queue =
@@ -116,7 +116,7 @@ private:
         count(own.done());
     }
 
-    // A device is through with a block; whether it goes on.
+    // Marks a device's block as ended; returns whether the device continues.
     bool end(int device, std::int64_t block, const std::exception_ptr& error) {
         const std::lock_guard lock(mutex_);
         --at_work_;
@@ -153,7 +153,7 @@ private:
     ProgressMeter& progress_;
     const BlockWork& work_;
 
-    std::mutex mutex_;  // guards what follows
+    std::mutex mutex_;  // guards the members below
     std::condition_variable changed_;
     std::vector<std::deque<std::int64_t>> queues_;
     std::int64_t at_work_ = 0;

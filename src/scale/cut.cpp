@@ -1,4 +1,4 @@
-// How many rows fit.
+// Computes how many rows fit in memory.
 #include "kith/cut.h"
 
 #include <fmt/format.h>
@@ -13,17 +13,16 @@
 namespace kith {
 namespace {
 
-// The share of the rest that is for queries and results.
+// The share of the remaining memory for queries and results.
 constexpr double query_share = 0.25;
-// What a point takes besides its elements: the filter's copy, at most f32, with the terms of its
+// Bytes of a point besides its elements: the filter's copy, at most f32, and the terms of its
 // bound.
 constexpr double filter_element = sizeof(float), filter_terms = 32;
-// A neighbour: its id and its key, twice where a result is checked and written.
+// Bytes of a neighbour: id and key, twice where a result is checked and written.
 constexpr double neighbour_bytes = 2 * (sizeof(std::int64_t) + sizeof(double));
-// The same of results that are handed on as they are: id and distance, as they are found and as
-// they are given.
+// Likewise for results that are handed on unchanged: id and distance, as found and as delivered.
 constexpr double plain_neighbour_bytes = sizeof(std::int64_t) + sizeof(float) + sizeof(double);
-// The share of what is held that is for the workspace at least.
+// The least share of the memory that goes to the workspace.
 constexpr double least_workspace_share = 0.125;
 
 struct RowBytes {

@@ -1,32 +1,35 @@
-// How far an f32 filter value can be from the distance key (docs/exactness.md, sections 5 and 6),
-// split into a term of the point and a term of the query.
+// Bounds the distance between an f32 filter value and the distance key (docs/exactness.md, sections
+// 5 and 6), split into a term of the point and a term of the query.
 //
-// Matrix-product forms. v and u are point and query after map(), less a common centre and scaled by
-// a power of two (l2), the point less a centre and scaled (dot: the query normalised), or both
-// normalised (cosine); v^, u^ their roundings to f32 or bf16 with measured residuals |v - v^|, |u -
-// u^|. Then rank = alpha + beta w with w = H - <u, v>, H = |v|^2 / 2 for l2 (and more of a row of 0
-// among centred unit vectors) and 0 otherwise. The filter computes a = h - <u^, v^> in f32, and
+// Matrix-product forms. v and u are the point and the query after map(). For l2 a common centre is
+// subtracted from both, and both are scaled by a power of two. For dot the point is centred and
+// scaled and the query is normalised. For cosine both are normalised. v^ and u^ are their roundings
+// to f32 or bf16, with measured residuals |v - v^| and |u - u^|. Then rank = alpha + beta w with w
+// = H - <u, v>. H = |v|^2 / 2 for l2 (more for a zero row among centred unit vectors) and 0
+// otherwise. The filter computes a = h - <u^, v^> in f32, and
 //   |a - (h - H) - w| <= |u| |v - v^| + |u - u^| |v^|        rounding of the coordinates
 //                      + g (|h| + |u^| |v^|) + underflow      f32 accumulation
-//                      + gamma (|u|^2 + |v|^2)                binary64's rounding, here and in the
-//                      canonical form
-// Products split by |u||v| <= (|u|^2 + |v|^2) / 2; for unit queries they need none. The point's
-// share F lowers h: w >= a - E and w <= a + slack + E, slack = H + F - h.
+//                      + gamma (|u|^2 + |v|^2)                binary64 rounding (canonical form
+//                      too)
+// Products split by |u||v| <= (|u|^2 + |v|^2) / 2; unit queries need no split. The point's share F
+// lowers h: w >= a - E and w <= a + slack + E, slack = H + F - h.
 //
-// f32: g = (d + 4) 2^-24 for any order of summation, fused or not; each step loses at most 2^-149
-// to underflow. bf16: VDPBF16PS adds a pair of products to its f32 sum by two fused steps that
-// round to nearest (Intel's manual; so does Zen 5). Products of bf16 are exact in f32, so in any
-// order, fused or not, a term passes at most d + 3 roundings. g takes each as 2^-23, twice its
-// size, which leaves room for arithmetic that truncates. Operands and results below 2^-126 become
-// zero: with two products and two sums per pair that loses at most (2 d + 3) 2^-126. TDPBF16PS adds
+// f32: g = (d + 4) 2^-24 for any order of summation, fused or not. Each step loses at most 2^-149
+// to underflow.
+//
+// bf16: VDPBF16PS adds a pair of products to its f32 sum by two fused steps that round to nearest
+// (Intel's manual; Zen 5 does too). Products of bf16 are exact in f32. Hence a term passes at most
+// d + 3 roundings in any order, fused or not. g takes each rounding to be 2^-23, twice its size,
+// which leaves room for arithmetic that truncates. Operands and results below 2^-126 become zero:
+// with two products and two sums per pair that loses at most (2 d + 3) 2^-126. TDPBF16PS adds
 // chains of 16 products: fewer roundings (docs/exactness.md, section 6).
 //
-// Whole numbers of 8 and of 16 bits (cpu/filter/tile.h): <u^, v^> is a whole number, exact, times
-// two scales; to f32, the point's scale, and the query's fused with h are three roundings. g = 8 x
-// 2^-24, as |u^| may be twice |u|.
+// int8 and int16 quantization (cpu/filter/tile.h): <u^, v^> is an integer, exact, times two scales.
+// Three roundings follow: the conversion to f32, the point's scale, and the query's scale fused
+// with h. g = 8 x 2^-24, because |u^| may be twice |u|.
 //
-// Direct forms: the metric in f32, |a - rank| <= g' rank + absolute + d 2^-148, where g' = (d + 4)
-// 2^-24 for each sum that the value is a quotient of, and what a term's own error adds
+// Direct forms: the metric in f32, |a - rank| <= g' rank + absolute + d 2^-148. g' is (d + 4) 2^-24
+// for each sum in the quotient that forms the value, plus the error of each term
 // (exact/direct_form.h).
 #pragma once
 
@@ -43,11 +46,14 @@ namespace kith::cpu {
 
 using exact::round_down, exact::round_up;
 
-// What the coordinates are rounded to, and what is made of them: products of f32 or of bf16 (f32:
-// the direct form of a metric without products), the direct form, in f32; or coarse products, along
-// a few directions (cpu/filter/projection.h) or of whole numbers of 8 bits, and finer ones of the
-// candidates that these leave, or their keys where the points are such numbers themselves
-// (cpu/filter/whole_rows.h). The two with fractions: the same for queries that are none.
+// Representation of coordinates in the filter, and the values computed from them.
+// f32, bf16    f32 or bf16 products (f32: the direct form of a metric without products)
+// direct       the direct form in f32
+// projected    coarse: products of PCA projections (cpu/filter/projection.h)
+// bytes        coarse: products of int8 quantized coordinates
+// Candidates of a coarse form are rescored from more precise rows, or by exact keys if the points
+// are 8-bit integers (cpu/filter/whole_rows.h). The two *_fractions forms serve queries that are
+// not integers.
 enum class Rounding { f32, bf16, direct, projected, bytes, projected_fractions, bytes_fractions };
 inline constexpr int rounding_count = 7;
 inline bool is_coarse(Rounding rounding) {
@@ -56,8 +62,8 @@ inline bool is_coarse(Rounding rounding) {
 inline bool is_bytes(Rounding rounding) {
     return rounding == Rounding::bytes || rounding == Rounding::bytes_fractions;
 }
-// Of a coarse one. Whether whole numbers are kept as they are, and what takes its place where
-// queries are others.
+// For a coarse form: whether 8-bit integer points are kept unquantized, and the form that replaces
+// it when queries are not integers.
 inline bool keeps_whole(Rounding rounding) {
     return rounding == Rounding::projected || rounding == Rounding::bytes;
 }
@@ -65,44 +71,44 @@ inline Rounding with_fractions(Rounding rounding) {
     return is_bytes(rounding) ? Rounding::bytes_fractions : Rounding::projected_fractions;
 }
 
-// What products of so many coordinates are rounded to.
+// The rounding of products of d coordinates.
 inline Rounding product_rounding(Isa isa, std::int64_t d) {
     return d >= min_bf16_dimensions && pair_kernels(isa) ? Rounding::bf16 : Rounding::f32;
 }
 
-// Dimensions beyond which g is no small number any more.
+// Beyond this dimension g is no longer small.
 inline constexpr std::int64_t max_filter_dimensions = 1 << 16;
-// Scaled norms beyond which f32 products come near overflow; unscaled norms whose squares binary64
-// holds well.
+// Scaled norms beyond max_scaled_norm bring f32 products near overflow. Squares of unscaled norms
+// within [min_norm, max_norm] are well within binary64's range.
 inline constexpr double max_scaled_norm = 0x1p30, max_norm = 1e140, min_norm = 1e-140;
 
 struct PointTerms {
-    float half_norm, slack;  // what the accumulator is initialised to; upper value less value
+    float half_norm, slack;  // initial accumulator; upper value minus value
 };
 
-// Of a row behind coarse panels; the scale of one of 16 bits.
+// Terms of a rescored row behind coarse panels; `scale` of int16 rows.
 struct RowTerms {
     float half_norm, slack, scale;
 };
 
-// What a point has beside that of the sums of its vector (l2).
+// Terms of a point beyond those of its vector's sums (l2).
 struct BesideSums {
     double error = 0, half_norm = 0;
 };
 
-// For one query: the filter's threshold from the k-th smallest upper value, and from a distance
-// key.
+// Terms of one query: they turn the k-th smallest upper value, or a distance key, into the filter's
+// threshold.
 struct QueryTerms {
     double error = 0;              // E
     double scale = 1, offset = 0;  // w = rank scale + offset
     double growth = 1;             // direct forms: (1 + g') / (1 - g')
-    bool usable = true;            // false: the bound does not hold, scan instead
-    bool exact = false;  // values are the distance keys themselves, where half norm and slack are 0
-    bool alike = false;  // all points are equally near: the first of them are the answer
-    bool ends_finite = false;  // values of +inf are those of infinite keys
+    bool usable = true;            // false: the bound does not hold, use a full scan
+    bool exact = false;  // values with zero half norm and slack are the distance keys themselves
+    bool alike = false;  // all points are equally near: the first k of them are the answer
+    bool ends_finite = false;  // a value of +inf means an infinite key
 
-    // No point of the k nearest has a filter value above this, if k of them have upper values up to
-    // `kth`.
+    // No point among the k nearest has a filter value above this, provided that k points have upper
+    // values of at most `kth`.
     float threshold_from_upper(double kth) const {
         return round_up((kth + std::abs(kth) * 0x1p-22) * growth + 2 * error);
     }
@@ -122,8 +128,8 @@ inline QueryTerms direct_terms(const exact::DirectBound& bound) {
 class FilterBound {
 public:
     FilterBound() = default;
-    // `query_norm`: |u| of the forms other than l2, a power of two. `terms`: those of the filter's
-    // sums, where they are not the d of the distance key's.
+    // `query_norm`: |u| of the forms other than l2, a power of two. `terms`: the number of terms of
+    // the filter's sums, if other than the key's d.
     FilterBound(metric::Gemm form, std::int64_t d, Rounding rounding, double query_norm,
                 std::int64_t terms)
         : form_(form),
@@ -141,11 +147,11 @@ public:
                 double query_norm = 1)
         : FilterBound(form, d, rounding, query_norm, d) {}
 
-    // Of whole numbers: `typical` is |v - v^| / |v|, finite, and `margin` times as much what points
-    // pay for of a unit query. Their products and sums are exact; a value is four roundings from
-    // one at most.
+    // The bound of quantized coordinates. `typical` is a finite |v - v^| / |v|. Points pay for a
+    // unit query's residual of `margin` times that. Products and sums are exact; a value
+    // accumulates at most four roundings.
     static FilterBound of_whole(metric::Gemm form, std::int64_t d, double typical, double margin) {
-        // |u^| is at most twice |u|.
+        // The norm |u^| is at most twice |u|.
         FilterBound bound(form, d, Rounding::f32, 1, 4);
         bound.rho_ = std::max(typical, 0x1p-25);
         bound.rho_unit_ = margin * bound.rho_;
@@ -153,7 +159,7 @@ public:
         return bound;
     }
 
-    // The largest |v^| of all points, before the terms of a query are asked for.
+    // The largest |v^| of all points. Set before any query(); it enters the query's terms.
     void set_largest(double norm) { largest_ = norm * (1 + 0x1p-30); }
 
     PointTerms point(const RowSums& s, const BesideSums& beside = {}) const {
@@ -173,9 +179,9 @@ public:
         return {h, round_up((half + f) - static_cast<double>(h))};
     }
 
-    // `more`: of the error beside that of the sums. Of the l2 and the cosine form (`norm` unused),
-    // or the dot form with `norm` the query's norm over the scale of the points, whose ranks are
-    // -norm <u, v>.
+    // The terms of a query. `more`: extra error beyond that of the sums. For l2 and cosine `norm`
+    // is unused. For dot it is the query's norm over the scale of the points; ranks are -norm <u,
+    // v>.
     QueryTerms query(const RowSums& s, double scale, double norm, double more = 0) const {
         QueryTerms t;
         const double size = std::sqrt(s.norm2);
@@ -196,15 +202,15 @@ public:
         return t;
     }
 
-    // What binary64 rounds of a sum of d terms, in proportion to their magnitudes, here and in the
-    // canonical form.
+    // Relative rounding error of a sum of d terms in binary64, in proportion to their magnitudes,
+    // here and in the canonical form.
     double binary64_error() const { return gamma_; }
 
 private:
     metric::Gemm form_ = metric::Gemm::none;
     double query_norm_ = 1;
-    // The weight that splits |u| |v - v^|: about |v - v^| / |v|. And for |u| = 1 what |u - u^|
-    // hardly exceeds.
+    // rho_ is the weight that splits |u| |v - v^|: about |v - v^| / |v|. A unit query's residual |u
+    // - u^| seldom exceeds rho_unit_.
     double rho_ = 0, rho_unit_ = 0;
     double largest_ = 0;
     double g_ = 0, gamma_ = 0, underflow_ = 0;

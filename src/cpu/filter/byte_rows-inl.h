@@ -1,4 +1,4 @@
-// Rows as whole numbers of 8 or 16 bits, for the tiles of one instruction set.
+// Rows quantized to int8 or int16, for the tiles of one instruction set.
 #pragma once
 
 #include "cpu/filter/row_sums-inl.h"
@@ -6,16 +6,15 @@
 namespace kith::cpu::KITH_TARGET {
 namespace {
 
-// A scale beyond is that of a row of 0: products with it might underflow or overflow.
+// Scales outside this range become 0, the scale of a zero row: products could under- or overflow.
 constexpr double least_scale = 0x1p-60, largest_scale = 0x1p60;
-// What is left of whole numbers is what their scale, rounded, is off.
+// The residual of an integer row comes from rounding its scale alone.
 constexpr double whole_residual2 = 0x1p-40;
 
-// The coordinates that say whether a row may be whole numbers: rows that are not are rounded once,
-// not twice.
+// Leading coordinates tested with whole_scale: a row that fails is quantized in full only once.
 constexpr std::int64_t probe = 64;
 
-// Sums of the row as whole numbers from `least` to `most` times that scale.
+// Quantizes a row to integers in [least, most] times `scale`, and returns the sums of the result.
 template <class Number>
 RowSums round_scaled(const double* in, double scale, double least, double most, std::int64_t d,
                      Number* out) {
@@ -23,7 +22,7 @@ RowSums round_scaled(const double* in, double scale, double least, double most, 
     using Words = std::int32_t __attribute__((vector_size(4 * Real::lanes)));
     typedef Number Numbers __attribute__((vector_size(sizeof(Number) * Real::lanes)));
     const Real::V low = Real::set(least), high = Real::set(most);
-    // To the nearest: 1.5 * 2^52 leaves no place for less than a whole.
+    // Rounds to nearest: near 1.5 * 2^52 the spacing of binary64 is 1.
     const Real::V shifter = Real::set(0x1.8p52);
     const double inverse = scale > 0 ? 1 / scale : 0;
     RowSumLanes sums;
@@ -42,8 +41,8 @@ RowSums round_scaled(const double* in, double scale, double least, double most, 
     return sums.total();
 }
 
-// The scale in which numbers of up to `most` hold every coordinate; 0 where products with it might
-// underflow or overflow.
+// The smallest scale that represents every coordinate by integers of magnitude at most `most`; 0
+// where products with it might underflow or overflow.
 float scale_of(const double* in, std::int64_t d, double most) {
     double size = 0;
 #pragma omp simd reduction(max : size)

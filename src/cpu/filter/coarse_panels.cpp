@@ -1,5 +1,5 @@
-// Coarse panels, along a projection or of whole numbers of 8 bits, and the rows of all coordinates
-// behind them.
+// Coarse panels of PCA projections or int8 coordinates, and the full-dimensional rows that rescore
+// their candidates.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -14,17 +14,20 @@ namespace {
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
-// Rows that a projection is chosen by: one in 16, between these, and of few values in all; of bytes
-// the fewest. Scaled, typical ones are as long as 1 to 2, and longer than this are outliers.
+// Rows that a projection is fitted to: one in 16 within these limits, and at most sampled_values
+// numbers; int8 panels use the fewest. After scaling typical rows have norms of 1 to 2; norms
+// beyond largest_sampled are outliers.
 constexpr std::int64_t least_sample = 1024, most_sample = 4096, sampled_values = 1 << 22;
 constexpr double largest_sampled = 8;
-// Rows of 16 bits are judged by so many of them; bf16 leaves about twice as much of a vector.
+// Sampled rows that decide for int16 rows. They need a residual below largest_short_residual; bf16
+// leaves about twice that.
 constexpr std::int64_t rows_rounded = 256;
 constexpr double largest_short_residual = 0x1p-10;
-// Of a vector, what rounding it to 8 bits leaves at least: half of what it leaves of a Gaussian
-// one.
+// The least relative residual assumed for int8 rounding: half of what it leaves of a Gaussian
+// vector.
 constexpr double least_byte_residual = 0x1p-8;
-// What points pay for of unit queries: more where that is next to nothing.
+// Residual of a unit query that points pay for, as a multiple of the typical one: larger where that
+// is nearly nothing.
 constexpr double margin_of_bytes = 1.25, margin_of_shorts = 2;
 
 double norm2_of(const double* v, std::int64_t d) {
@@ -97,7 +100,7 @@ void Filter::pack_coarse(const MatrixView& points, const DistanceKeys& distance_
     for (std::int64_t i = 0; i < panel_points; ++i) {
         float* const to = buffers.rounded.data() + i * stride;
         out[i] = i < count ? terms[i].half_norm : infinity;
-        // Nothing is an upper value here.
+        // Panels of coarse forms yield no upper values: int8 stores a scale here.
         out[panel_points + i] = bytes_ ? 0 : infinity;
         std::fill_n(to, words_, 0.0f);
         if (!(out[i] < infinity)) continue;
@@ -125,7 +128,7 @@ void Filter::choose_rows(const double* vectors, std::int64_t count, Isa isa) {
     double typical = mean_left(sums);
     if (typical > largest_short_residual) return;
     shorts_ = kernels;
-    // Queries may lose what a Gaussian row does where the points lose nothing.
+    // Queries may lose what a Gaussian row does even where the points lose nothing.
     typical = std::max(typical, 1 / static_cast<double>(largest_short(form_.d)));
     bound_ = FilterBound::of_whole(form_.own, form_.d, typical, margin_of_shorts);
 }
@@ -141,7 +144,7 @@ bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distanc
                                          least_sample, bytes_ ? least_sample : most_sample);
     const std::int64_t sample = std::min(points.rows, most);
     const double largest = bytes_ ? max_scaled_norm : largest_sampled;
-    // Of products queries are made unit, and points are not.
+    // Only l2 takes the search's queries: the product forms normalise queries but not points.
     const std::int64_t wanted = queries && form_.own == metric::Gemm::l2
                                     ? std::min(queries->rows, FilterSample::most_tried)
                                     : 0;
@@ -158,7 +161,8 @@ bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distanc
                                                rows);
                         double* const v = vectors.data() + i * form_.d;
                         BesideSums beside;
-                        // Far outliers have directions of their own, and rows of 0 no unit vectors.
+                        // Far outliers would take components of their own, and zero rows have no
+                        // unit vectors.
                         const double most_norm = i < sample ? largest : max_scaled_norm;
                         used[static_cast<std::size_t>(i)] =
                             !rows.nan()[0] && form_.make_vector(tiles, rows.row(0), v, beside) &&
@@ -187,7 +191,7 @@ bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distanc
         sums.push_back(round_bytes(vectors.data() + i * form_.d, form_.scale, words.data(), scale));
     }
     double typical = mean_left({sums.begin(), sums.begin() + count});
-    // The same of bytes, but where points and queries are whole numbers.
+    // Likewise for int8, unless points and queries are integers.
     if (!whole_) typical = std::max(typical, least_byte_residual);
     coarse_bound_ = FilterBound::of_whole(form_.own, form_.d, typical, margin_of_bytes);
     return always || bytes_pay(isa, sampled, coarse_bound_, sums, points.rows);

@@ -1,6 +1,5 @@
-// The direct forms' steps for one instruction set: what each coordinate adds to a pair's
-// accumulators. The errors that docs/exactness.md counts are those of these operations, fused or
-// not.
+// Steps of the direct forms for one instruction set: what each coordinate adds to a pair's
+// accumulators. docs/exactness.md bounds the errors of exactly these operations, fused or not.
 #pragma once
 
 #include "cpu/filter/tile_loop-inl.h"
@@ -11,7 +10,7 @@ namespace {
 using Words = Single::M;
 typedef std::uint32_t Unsigned __attribute__((vector_size(vector_bytes)));
 
-// A product and a sum: fused where the instruction set does that.
+// a * b + c, fused where the instruction set has FMA.
 KITH_HD F multiply_add(F a, F b, F c) {
 #if KITH_LEVEL > 0
     return Single::fma(a, b, c);
@@ -20,8 +19,8 @@ KITH_HD F multiply_add(F a, F b, F c) {
 #endif
 }
 
-// Within a relative 1.5 x 2^-12 of 1 / x for 2^-100 <= x <= 2^102: what every x86 processor
-// promises of RCPPS.
+// 1 / x within a relative 1.5 x 2^-12 for 2^-100 <= x <= 2^102: the error that every x86 processor
+// guarantees for RCPPS.
 KITH_HD F reciprocal(F x) {
 #if KITH_LEVEL == 2
     return (F)_mm512_maskz_rcp14_ps(0xffff, (__m512)x);
@@ -147,7 +146,8 @@ KITH_HD Words sum_of_bytes(Words v) {
 #endif
 }
 
-// Words are four bytes each; counts are whole numbers, added to 0, to +inf or to NaN at the end.
+// A word holds four bytes. Counts are integers; finish() adds them to a half norm of 0, +inf or
+// NaN.
 struct CountStep {
     static constexpr int queries = KITH_LEVEL == 2 ? 8 : 4;
     using Acc = Words;
@@ -165,7 +165,7 @@ struct CountStep {
 struct ByteStep : CountStep {
     KITH_HD static Acc step(Acc count, F q, F x) {
         const auto differ = (Unsigned)q ^ (Unsigned)x;
-        // 1 for every byte that is not 0.
+        // 1 for every nonzero byte.
         const Unsigned ones =
             ((((differ & 0x7f7f7f7fu) + 0x7f7f7f7fu) | differ) >> 7) & 0x01010101u;
         return count + sum_of_bytes((Words)ones);
@@ -199,7 +199,7 @@ struct BitStep : CountStep {
     }
 };
 
-// Quotients of counts; a half norm of +inf or NaN stays.
+// Quotients of counts; a half norm of +inf or NaN propagates.
 struct JaccardBitsStep : CountStep {
     static constexpr int queries = KITH_LEVEL == 2 ? 6 : 3;
     struct Acc {
@@ -220,13 +220,14 @@ struct JaccardBitsStep : CountStep {
     }
 };
 struct DiceBitsStep : JaccardBitsStep {
-    // The bits of both rows are those in one of them and twice those in both.
+    // The popcounts of both rows sum to the bits in exactly one of them plus twice the bits in
+    // both.
     KITH_HD static F finish(Acc acc, F half_norm) {
         return quotient(acc.one, acc.either + acc.either - acc.one, half_norm);
     }
 };
 
-// Words are 0 or 1; sums are whole numbers.
+// Words are 0 or 1; sums are integers.
 struct JaccardSetsStep : QuotientStep {
     KITH_HD static Acc start(F) { return {F{}, F{}}; }
     KITH_HD static F finish(Acc acc, F half_norm) {
@@ -236,10 +237,10 @@ struct JaccardSetsStep : QuotientStep {
     }
 };
 
-// Coordinates are roots. With a = root of q, b = root of x and t = 2 a b / (a^2 + b^2),
+// Coordinates are square roots. With a = root of q, b = root of x and t = 2 a b / (a^2 + b^2),
 //   q log(2 q / (q + x)) + x log(2 x / (q + x)) = (a - b)^2 G(t)
-// where G rises from log 2 to 1 and has a polynomial of degree 4 within a relative 2^-10.4
-// (minimax; here of t / 2).
+// G rises from log 2 to 1. A minimax polynomial of degree 4, here in t / 2, approximates it within
+// a relative 2^-10.4.
 struct DivergenceStep : FloatQueries {
     static constexpr int queries = KITH_LEVEL == 2 ? 12 : 4;
     KITH_HD static F step(F acc, F q, F x) {

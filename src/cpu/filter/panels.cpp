@@ -1,4 +1,4 @@
-// Packing points for the filter.
+// Packs points for the filter.
 #include "cpu/filter/panels.h"
 
 #include <algorithm>
@@ -15,35 +15,35 @@ namespace {
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
-// Points that the bound does not cover are candidates of every query: more than this share of them,
-// and a scan is better.
+// Points that the bound does not cover are candidates of every query. Beyond this share of them,
+// and this number, a full scan is better.
 constexpr double max_uncovered = 0.02;
 constexpr std::int64_t few_uncovered = 64;
 
-// Unit vectors are centred where a scale of so much, or more, brings what their mean leaves of one
-// near 1.
+// Unit vectors are centred where scaling their residuals from the mean to norms near 1 takes at
+// least this factor.
 constexpr double least_centred_scale = 4;
-// Cross entropies. Queries have this norm, and coordinates other than 0 at least this share of it,
-// so that their products with what stands for the logarithm of 0 overflow.
+// Cross entropies. Queries have norm entropy_norm, and their nonzero coordinates at least
+// entropy_share of it. Their products with the stand-in for log 0 therefore overflow.
 constexpr double entropy_norm = 0x1p60, entropy_share = 0x1p-58;
-// What a row may pay for its rounding to f32: thrice that is finite.
+// The largest share of a point for its rounding to f32: three times it is finite.
 constexpr double largest_share = 0x1p126;
 
-// Coordinate j of f32 or bf16 words becomes the lowest number.
+// Sets coordinate j of f32 or bf16 words to the lowest finite number.
 void set_lowest(float* words, std::int64_t j, bool bf16) {
     constexpr std::uint16_t lowest = 0xff7f;
     if (bf16) std::memcpy(reinterpret_cast<std::byte*>(words) + 2 * j, &lowest, sizeof lowest);
     else words[j] = std::numeric_limits<float>::lowest();
 }
 
-// Elements that are whole numbers of 8 bits as they are.
+// Element types that are 8-bit integers themselves.
 bool whole_bytes(ElementType type) {
     return type == ElementType::u8 || type == ElementType::i8;
 }
 
 }  // namespace
 
-// Of a direct form.
+// Direct forms only.
 void Filter::choose_scale(const MatrixView& points, const DistanceKeys& distance_keys) {
     const std::int64_t n = points.rows, sample = std::min<std::int64_t>(n, 64);
     RowBlock rows(sample, form_.d);
@@ -100,7 +100,7 @@ bool Filter::round_direct(const TileKernels& tiles, const double* row, float* ou
     const RowSums s = round(tiles, row, form_.centre.data(), form_.scale, out);
     if (direct_.coordinates == exact::Coordinates::nearest) return covered;
     if (direct_.rounding.power == 0) {
-        // Squares of what rounding took may underflow: every coordinate has to be held.
+        // Squares of rounding errors may underflow: every coordinate is compared instead.
         const bool bytes = exact::coordinates_per_word(direct_) > 1;
         for (std::int64_t j = 0; j < form_.d; ++j)
             covered &= bytes ? row[j] == std::trunc(row[j])
@@ -109,8 +109,8 @@ bool Filter::round_direct(const TileKernels& tiles, const double* row, float* ou
     }
     const bool centred = is_centred();
     if (!centred && !(s.residual2 > 0)) {
-        // Infinite coordinates are exact as well; their residual is NaN, whatever that of the
-        // others is.
+        // Infinite coordinates are exact too. Their residual is NaN, and hides the others'
+        // residuals.
         for (std::int64_t j = 0; s.residual2 != s.residual2 && j < form_.d; ++j)
             covered &= static_cast<double>(out[j]) == row[j] * form_.scale;
         return covered;
@@ -148,7 +148,7 @@ void Filter::pack(const MatrixView& points, const DistanceKeys& distance_keys,
                 double share = 0;
                 covered = round_direct(tiles, row, to, share) && (share == 0 || is_centred());
                 const float paid = round_up(share);
-                // An accumulator that is a maximum does not start lower: the queries pay for the
+                // An accumulator that is a maximum cannot start lower: the queries pay for the
                 // points.
                 terms = {direct_.step == Step::chebyshev ? 0.0f : -paid, 2 * paid};
                 if (covered) packed.share = std::max(packed.share, paid);
@@ -233,7 +233,7 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
                                               threads, progress);
             if (f.form_.factor.values.empty()) return nullptr;
         }
-        // Directions of points that are not centred have their mean among them, as queries do.
+        // Principal components of uncentred points include their mean, as queries do.
         const bool centre_dot = !coarse || f.bytes_;
         if (!f.form_.choose_centre(points, distance_keys, tiles, centre_dot)) return nullptr;
         if (f.form_.own == metric::Gemm::cross_entropy) {
@@ -242,7 +242,7 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
         }
     }
     if (f.bytes_ && f.form_.metric == metric::Gemm::l2 && !f.form_.factored()) {
-        // The middle of whole numbers, which are kept as they are.
+        // The middle of the range: integers stay exact.
         if (least) f.form_.centre.assign(f.form_.centre.size(), *least + 128);
         else if (whole_bytes(points.type))
             f.form_.centre.assign(f.form_.centre.size(),
@@ -353,7 +353,7 @@ QueryTerms Filter::product_query(const double* row, const TileKernels& tiles, fl
     const RowSums s = round_query(tiles, unit.data(), from, centred ? form_.scale : 1, out);
     QueryTerms t = terms_of(bound_, unit.data(), s, norm);
     t.usable = covered && s.norm2 <= max_scaled_norm * max_scaled_norm && (!centred || norm > 0);
-    // Squares may underflow: in norms of cosine as well, but not in products.
+    // Squares may underflow, in cosine's norms as well, but not in products.
     const bool dot = form_.metric == metric::Gemm::dot;
     t.alike =
         norm == 0 && (!dot || std::all_of(row, row + form_.d, [](double q) { return q == 0; }));
@@ -364,14 +364,14 @@ QueryTerms Filter::terms_of(const FilterBound& bound, const double* vector, cons
                             double norm, double more) const {
     QueryTerms t = bound.query(s, form_.scale, norm / form_.scale, more);
     if (form_.metric == metric::Gemm::cosine && form_.own == metric::Gemm::l2) {
-        // The distance key is half of the unit vectors' square, but for what binary64 rounds of the
-        // two.
+        // The distance key is half of the squared distance of unit vectors, up to the binary64
+        // rounding of both.
         t.scale = form_.scale * form_.scale;
         t.error += 2 * bound_.binary64_error() * form_.scale * form_.scale;
     }
     if (form_.metric == metric::Gemm::dot) {
-        // The distance key is -<q, x - c> - <q, c>: what binary64 rounds of the latter, here and in
-        // the key.
+        // The distance key is -<q, x - c> - <q, c>. The error term covers the binary64 rounding of
+        // <q, c>, here and in the key.
         double along = 0, centre2 = 0;
         for (std::int64_t j = 0; j < form_.d; ++j) {
             const double c = form_.centre[static_cast<std::size_t>(j)];

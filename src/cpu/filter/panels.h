@@ -1,6 +1,6 @@
-// The filter's points: rounded to f32 or bf16, packed in panels, each with the terms of its bound.
-// Coarse panels hold the few coordinates along a projection, or whole numbers of 8 bits, and rows
-// hold all coordinates less coarsely.
+// The filter's points: rounded to f32 or bf16 and packed in panels, each with the terms of its
+// bound. Coarse panels hold PCA projections or int8 coordinates; more precise full-dimensional rows
+// rescore their candidates.
 #pragma once
 
 #include <memory>
@@ -18,36 +18,37 @@ namespace kith::cpu {
 
 class Filter {
 public:
-    // Polls `progress` as stage "prepare" and throws where it is cancelled.
-    // Null where the bound would hold for too few points to be of use. Rounding::bf16 needs
-    // pair_kernels() and a metric of a matrix-product form. `always`: coarse panels are made where
-    // a sample says that they do not pay as well. `queries`, where not null, are those that whether
-    // they pay is tried with, else some of the points.
+    // Builds the filter. Null where the bound would cover too few points to be of use.
+    // Rounding::bf16 needs pair_kernels() and a metric of a matrix-product form. `always`: makes
+    // coarse panels even where a sample predicts no gain. `queries`, if not null, are the queries
+    // that the gain is estimated with; otherwise some of the points serve. Polls `progress` as
+    // stage "prepare" and throws when it is cancelled.
     static std::shared_ptr<const Filter> make(const MatrixView& points, const MetricSpec& metric,
                                               Isa isa, int threads, Rounding rounding, bool always,
                                               ProgressMeter& progress,
                                               const MatrixView* queries = nullptr);
 
-    // The tiles for panels of this filter.
+    // The tiles that read this filter's panels.
     const Tiles& tiles(const TileKernels& kernels) const {
         return bytes_ ? bytes_->tiles : pairs_ ? pairs_->tiles : kernels.of_step[step()];
     }
-    // Words of 32 bits that a point takes in a panel, and a query in tiles.
+    // 32-bit words per point in a panel, and per query in tiles.
     std::int64_t words() const { return words_; }
     std::int64_t query_words() const { return words_ + (bytes_ ? bytes_->tiles.header : 0); }
-    // Of its tiles.
+    // The exponent argument of the tiles.
     float exponent() const { return direct_.exponent; }
     std::int64_t panels() const { return panels_; }
     const float* panel(std::int64_t i) const { return data_.data() + i * panel_floats(words_); }
 
-    // The words of all coordinates.
+    // 32-bit words of a full-dimensional row.
     std::int64_t row_words() const { return row_words_; }
-    // Of coarse panels: the words of all coordinates of a point, its terms, and its value for such
-    // words of a query; or its whole numbers of 8 bits.
+    // Rows behind coarse panels: a point's full-dimensional words, its terms, and its value for a
+    // query's words; or its 8-bit integers (null: none).
     const WholeRows* whole_rows() const { return whole_ ? &*whole_ : nullptr; }
     const float* row(std::int64_t id) const { return rows_.data() + id * row_words(); }
     const RowTerms& row_terms(std::int64_t id) const { return row_terms_[id]; }
-    // What query() writes for them: of 16 bits with the scale behind the words.
+    // Words that query() writes for row_value(). A query of int16 rows stores its scale after the
+    // words.
     std::int64_t row_query_words() const {
         return shorts_ ? exact::ceil_div(row_words_ + 1, cache_line_words) * cache_line_words
                        : row_words_;
@@ -60,13 +61,13 @@ public:
         return t.half_norm + (pairs_ ? pairs_->product : tiles.product)(query, row(id), row_words_);
     }
 
-    // The filter's form of query row i of `block`: row_words() (`out` has room for d, of coarse
-    // panels for row_query_words()), signs as the step wants them, and its terms; of coarse panels
-    // those of rows.
+    // Converts query row i of `block` to the filter's form, with signs as the step expects them,
+    // and returns its terms. Writes row_words(); `out` has room for d words, or row_query_words()
+    // with coarse panels. With coarse panels the terms are those of the rows.
     QueryTerms query(const RowBlock& block, std::int64_t i, const TileKernels& tiles,
                      float* out) const;
-    // Of coarse panels: query_words() of each of the `count` rows of `block`, and the terms of the
-    // panels' values.
+    // Coarse panels only: writes query_words() for each of the `count` rows of `block`, and the
+    // terms of the panels' values.
     void coarse_queries(const RowBlock& block, std::int64_t count, const TileKernels& tiles,
                         float* out, QueryTerms* terms) const;
 
@@ -77,26 +78,27 @@ private:
     std::int64_t words_of(std::int64_t coordinates) const {
         return (coordinates + word_coordinates() - 1) / word_coordinates();
     }
-    // The words of a row that the metric's map() has been applied to, or of that many coordinates.
+    // Rounds a row that the metric's map() has been applied to: all coordinates, or the first
+    // `coordinates` of them.
     RowSums round(const TileKernels& tiles, const double* row, const double* centre, double scale,
                   float* out) const {
         return round(tiles, row, centre, scale, form_.d, out);
     }
     RowSums round(const TileKernels& tiles, const double* row, const double* centre, double scale,
                   std::int64_t coordinates, float* out) const;
-    // The same of a query, as rows are rounded; of 16 bits its scale behind the words.
+    // Likewise for a query, rounded as rows are; an int16 query stores its scale after the words.
     RowSums round_query(const TileKernels& tiles, const double* row, const double* centre,
                         double scale, float* out) const;
-    // Rows of 16 bits where those lose less of a sample's vectors than bf16 does.
+    // Chooses int16 rows if they lose less of a sample's vectors than bf16 does.
     void choose_rows(const double* vectors, std::int64_t count, Isa isa);
-    // Queries have their signs flipped.
+    // Flips the signs of a query's words.
     void flip_signs(float* words, std::int64_t count) const;
-    // The same of a direct form: whether its bound covers the row, and the row's share of it
-    // (exact::rounded_share).
+    // Rounds a row of a direct form. Returns whether the bound covers the row; `share` is the row's
+    // share of the bound (exact::rounded_share).
     bool round_direct(const TileKernels& tiles, const double* row, float* out, double& share) const;
     bool is_centred() const { return direct_.coordinates == exact::Coordinates::rounded; }
-    // The terms of a query that is rounded from `vector` with these sums; as a unit vector (of dot
-    // and cosine) it had that norm before.
+    // The terms of a query rounded from `vector`, with sums `s`. `norm` is its norm before it was
+    // made a unit vector (dot and cosine).
     QueryTerms terms_of(const FilterBound& bound, const double* vector, const RowSums& s,
                         double norm, double more = 0) const;
     QueryTerms cross_entropy_query(const double* row, const TileKernels& tiles, float* out) const;
@@ -104,12 +106,12 @@ private:
     void choose_scale(const MatrixView& points, const DistanceKeys& distance_keys);
     std::int64_t byte_words() const { return bytes_->tiles.padded((form_.d + 3) / 4); }
     bool coarse() const { return bytes_ || projection_; }
-    // False where coarse panels do not pay, or the form has none.
+    // Returns false where coarse panels do not pay, or the form has none.
     bool choose_coarse(const MatrixView& points, const DistanceKeys& distance_keys, Isa isa,
                        int threads, bool always, const MatrixView* queries,
                        ProgressMeter& progress);
-    // What the scale of whole numbers is tried with first: that of the points' form, or of unit
-    // vectors.
+    // Quantizes a vector to int8. It tries `whole_scale` first: the scale of the points' form, or
+    // that of unit vectors.
     RowSums round_bytes(const double* vector, double whole_scale, float* out, float& scale) const {
         return bytes_->round_row(vector, whole_scale, form_.d, out, scale);
     }
@@ -118,16 +120,16 @@ private:
                                                  bool always, std::optional<double> least,
                                                  const MatrixView* queries,
                                                  ProgressMeter& progress);
-    // What was packed: points that the bound does not cover, and the largest norm and share of the
-    // others.
+    // Result of packing: the number of points that the bound does not cover, and the largest norm
+    // and share of the others.
     struct Packed {
         std::int64_t uncovered = 0;
-        bool fractions = false;  // where rows are whole numbers
+        bool fractions = false;  // rows of integers: some row has fractions
         double largest = 0, largest_coarse = 0;
-        float share = 0;  // of a direct form
+        float share = 0;  // direct forms
     };
-    // What a thread packs a panel in: its points, the vectors that are rounded and their
-    // coordinates along a projection (of coarse panels), and their words.
+    // Buffers of a thread that packs a panel: its points, the vectors to round, their PCA
+    // projections (coarse panels), and their words.
     struct PackBuffers {
         explicit PackBuffers(const Filter& filter);
         RowBlock rows;
@@ -139,7 +141,8 @@ private:
     void pack_coarse(const MatrixView& points, const DistanceKeys& distance_keys,
                      const TileKernels& tiles, std::int64_t panel, PackBuffers& buffers,
                      Packed& packed);
-    // phi of a vector with |v|^2 = norm2, whose coordinates are known, to words() words; its sums.
+    // Completes the known coordinates of a vector with |v|^2 = norm2 to phi(v), rounds it to
+    // words() words, and returns its sums.
     RowSums round_projected(const TileKernels& tiles, double norm2, double* coordinates,
                             float* out) const;
 
@@ -147,16 +150,16 @@ private:
     Step step_ = Step::dot;
     std::int64_t words_ = 0, row_words_ = 0, panels_ = 0;
     const PairKernels* pairs_ = nullptr;    // for bf16
-    const ByteKernels* bytes_ = nullptr;    // for panels of bytes
-    const ShortKernels* shorts_ = nullptr;  // for the rows behind coarse panels
-    exact::DirectForm direct_;              // where form_.own is none
-    exact::RoundedBound rounded_;           // of that
-    double points_share_ = 0;               // what queries pay for the points
+    const ByteKernels* bytes_ = nullptr;    // for int8 panels
+    const ShortKernels* shorts_ = nullptr;  // for int16 rows behind coarse panels
+    exact::DirectForm direct_;              // used if form_.own is none
+    exact::RoundedBound rounded_;           // error bound of direct_
+    double points_share_ = 0;               // added to each query's terms on behalf of the points
     FilterBound bound_, coarse_bound_;
     std::optional<Projection> projection_;
     Buffer<float> data_, rows_;
     Buffer<RowTerms> row_terms_;
-    std::optional<WholeRows> whole_;  // in place of rows_ and row_terms_
+    std::optional<WholeRows> whole_;  // replaces rows_ and row_terms_
 };
 
 }  // namespace kith::cpu

@@ -1,4 +1,4 @@
-// Directions by subspace iteration on a sample.
+// PCA by subspace iteration on a sample.
 #include "cpu/filter/projection.h"
 
 #include <algorithm>
@@ -14,10 +14,10 @@ namespace kith::cpu {
 
 namespace {
 
-// Products with the sample's matrix of squares. The first columns of a spectrum that falls have
-// turned to its largest directions after so many.
+// Multiplications by the sample's second-moment matrix. For a decaying spectrum the leading columns
+// have converged closely enough after two.
 constexpr int iterations = 2;
-// A vector of which the others leave less than this share has no direction of its own.
+// A vector is linearly dependent if its component orthogonal to the others is below this share.
 constexpr double least_left = 1e-6;
 
 using Basis = std::vector<double>;  // vectors of d coordinates, one after the other
@@ -38,8 +38,8 @@ std::vector<double> transposed(const double* rows, std::int64_t count, std::int6
     return out;
 }
 
-// The products of `count` vectors of d coordinates, `stride` apart, with each other; rows
-// padded(count) apart.
+// The Gram matrix of `count` vectors of d coordinates, `stride` apart. Its rows are padded(count)
+// apart.
 std::vector<double> gram(const TileKernels& tiles, const double* vectors, std::int64_t stride,
                          std::int64_t count, std::int64_t d, int threads, ProgressMeter& progress) {
     const std::int64_t width = Projection::padded(count);
@@ -53,9 +53,8 @@ std::vector<double> gram(const TileKernels& tiles, const double* vectors, std::i
     return out;
 }
 
-// Vectors of `width` coordinates of length 1, orthogonal to each other, that span the same; those
-// that the ones before span are left out. By the Cholesky factor of their products, twice
-// (CholeskyQR2: Yamamoto et al. 2015).
+// Replaces vectors of `width` coordinates by an orthonormal basis of their span; linearly dependent
+// vectors are dropped. Cholesky QR, twice (CholeskyQR2: Yamamoto et al. 2015).
 void orthonormalise(const TileKernels& tiles, Basis& basis, std::int64_t width, int threads,
                     ProgressMeter& progress) {
     for (int pass = 0; pass < 2; ++pass) {
@@ -64,7 +63,7 @@ void orthonormalise(const TileKernels& tiles, Basis& basis, std::int64_t width, 
         const std::vector<double> products =
             gram(tiles, basis.data(), width, count, width, threads, progress);
         if (progress.cancelled()) return;
-        // Row r of the factor's inverse makes vector r of the vectors up to its own.
+        // Row r of the inverse factor combines the vectors up to r into orthonormal vector r.
         std::vector<double> factor, inverse;
         std::vector<std::int64_t> kept;
         for (std::int64_t i = 0; i < count; ++i) {
@@ -108,7 +107,7 @@ void orthonormalise(const TileKernels& tiles, Basis& basis, std::int64_t width, 
 Projection::Projection(const TileKernels& tiles, const double* rows, std::int64_t stride,
                        std::int64_t count, std::int64_t d, std::int64_t columns, int threads,
                        ProgressMeter& progress) {
-    // `rows` as a matrix of count x d whose rows end in zeros, as those of a basis do.
+    // `rows` as a matrix of count x d with zero-padded rows, the layout of the basis.
     const std::int64_t width = padded(d);
     Buffer<double> sample(count * width);
     for (std::int64_t i = 0; i < count; ++i) {
@@ -208,34 +207,34 @@ double Projection::complete(double norm2, double* coordinates) const {
 
 namespace {
 
-// With what is left of a vector, a multiple of 8 coordinates. In matrix registers some take the
-// room of the next.
+// Numbers of components. With the residual's norm each is a multiple of 8 coordinates; in matrix
+// registers some take the room of the next.
 constexpr std::array<std::int64_t, 7> choices = {15, 23, 31, 47, 63, 95, max_directions};
-// What filtering takes, in multiply-adds of a panel's coordinates: a pair of rounded vectors beside
-// those; a pair of whole numbers of 8 bits, for each coordinate and beside; how many times as much
-// as below a row takes; finding directions, shared out among the pairs that they filter.
+// Cost model of filtering, in multiply-adds of a panel's coordinates. `pair`: overhead of a pair of
+// rounded vectors. `byte_coordinate`, `byte_pair`: an int8 coordinate, and the overhead of its
+// pair. `row`: factor on the row costs below. `finding`: fitting the PCA, shared out among the
+// pairs that it filters.
 struct Costs {
     double pair, byte_coordinate, byte_pair, row, finding;
 };
-// Two cores of an AMD EPYC with AVX-512; cores of an Intel Xeon with AMX, whose products take next
-// to nothing. There finding directions counts: Fashion-MNIST, 784 dimensions, took 2.9 s along
-// directions and 1.1 as bytes at once, which filter it in about the same time and need nothing
-// found (one call, k 10, 2026-11-27). How much it counts is reasoned: so much leaves those images
-// to bytes, and looks for directions of whole numbers above 896 dimensions.
+// Vectors: AVX-512. Registers: AMX, where products cost next to nothing, so the PCA fit counts:
+// wide image data are filtered faster as int8 at once (measured: benchmarks of Fashion-MNIST).
+// `finding` is reasoned, not fitted: it leaves such images to int8, and fits a PCA to integers
+// above 896 dimensions only.
 constexpr Costs costs_of_vectors{0, 0.5, 8, 1, 0}, costs_of_registers{30, 0.45, 40, 2, 400};
 const Costs& costs_of(Isa isa) {
     return isa == Isa::amx ? costs_of_registers : costs_of_vectors;
 }
-// A candidate that is read from its row: so many for each coordinate, and for itself (the EPYC,
-// Fashion-MNIST).
+// Cost of rescoring a candidate from its row: per coordinate, per integer coordinate, and per
+// candidate (measured: Fashion-MNIST).
 constexpr double cost_per_coordinate = 12, whole_cost_per_coordinate = 6, cost_of_each = 1000;
-// A projection is made if filtering takes less than this share of what all coordinates take, panels
-// of bytes below the other.
+// A projection is made if its estimated cost is below largest_share of the full-dimensional one.
+// Int8 panels compare with largest_byte_share.
 constexpr double largest_share = 0.7, largest_byte_share = 0.85;
-// Rows that directions are made of at most; neighbours that the choice is tried for, about.
+// Most rows that the PCA is fitted to, and about the number of neighbours that a choice is tried
+// for.
 constexpr std::int64_t most_directed = 1024, expected_neighbours = 64;
-// Of the squares that directions leave in rows that they were not made of, more than this is
-// hopeless.
+// A larger share of residual squares, in rows outside the fit, rules the projection out.
 constexpr double most_left = 0.6;
 
 double cost_of_row(const Costs& costs, const FilterSample& sample) {
@@ -243,33 +242,33 @@ double cost_of_row(const Costs& costs, const FilterSample& sample) {
     return costs.row * (static_cast<double>(sample.d) * per_coordinate + cost_of_each);
 }
 
-// What a query that so much of the points are candidates of takes behind the panels, for each
-// point: it is given up where it has read too many rows.
+// Rescoring cost of a query, per point, if `share` of the points are candidates. Beyond the most
+// that a query may read it falls back to the full-dimensional filter.
 double cost_of_read(double share, bool whole, double row, double all) {
     const double most = most_read_share * (whole ? most_whole_read : 1);
     return share > most ? most * row + all : share * row;
 }
 
-// The coordinates, so many of them in a word, that tiles multiply for d.
+// Coordinates that tiles multiply for dimension d: padded to registers, `per_word` to a word.
 double multiplied(Isa isa, std::int64_t d, std::int64_t per_word) {
     return static_cast<double>(
         isa == Isa::amx ? in_registers(exact::ceil_div(d, per_word)) * per_word : d);
 }
-// A pair of all coordinates without a row: rounded, or as bytes.
+// Cost of a full-dimensional pair without rescoring: rounded vectors, or int8.
 double cost_of_all(Isa isa, std::int64_t d) {
     return costs_of(isa).pair + multiplied(isa, d, 2);
 }
 double cost_of_bytes(Isa isa, std::int64_t d) {
     return costs_of(isa).byte_pair + costs_of(isa).byte_coordinate * multiplied(isa, d, 4);
 }
-// Bytes that are whole numbers leave next to nothing to their rows.
+// Panels of 8-bit integers leave almost nothing to rescore.
 double cost_without_directions(Isa isa, std::int64_t d, bool whole) {
     return whole ? std::min(cost_of_all(isa, d), cost_of_bytes(isa, d)) : cost_of_all(isa, d);
 }
 
-// The value that about expected_neighbours of n points do not exceed, if they are as these are:
-// `values` are half norms less products with a query of |q|^2 = q2. Where that is less than one of
-// them, the first ones are continued as a power of their rank.
+// The value that about expected_neighbours of n points do not exceed, if they are distributed as
+// this sample. `values` are half norms less products with a query of |q|^2 = q2. Ranks below one
+// sample value are extrapolated as a power of the rank.
 double nearest(metric::Gemm form, std::vector<double>& values, double q2,
                const std::vector<double>& squares, std::int64_t n) {
     double base = q2 / 2;
@@ -280,7 +279,7 @@ double nearest(metric::Gemm form, std::vector<double>& values, double q2,
     return exact::value_at_rank(values, -base, rank);
 }
 
-// Queries of the sample: candidates among its points at each of some choices.
+// Trial queries on the sample: counts candidates among its points at each choice of components.
 class Trial {
 public:
     Trial(const FilterSample& sample, const double* coordinates, std::int64_t room, std::int64_t n,
@@ -303,7 +302,7 @@ public:
         }
     }
 
-    // Adds the share of the points that are candidates of row `query` with each of the choices.
+    // Adds, for each choice, the share of the points that are candidates of row `query`.
     void add(std::int64_t query, std::vector<double>& shares) const {
         const double* const q = sample_.rows + query * sample_.d;
         const bool l2 = sample_.form == metric::Gemm::l2;
@@ -330,7 +329,7 @@ public:
     }
 
 private:
-    // The products along the directions of each choice.
+    // Inner products along the components of each choice.
     void products(std::int64_t a, std::int64_t b, std::vector<double>& out) const {
         double sum = 0;
         std::int64_t begin = 0;
@@ -338,7 +337,7 @@ private:
             out[c] = sum += product(of(a) + begin, of(b) + begin, choices[c] - begin);
     }
     const double* of(std::int64_t i) const { return coordinates_ + i * room_; }
-    // What the directions of each choice leave of a row, its length.
+    // The residual norm of a row after projection, for each choice.
     double* left_of(std::int64_t i) {
         return left_.data() + static_cast<std::size_t>(i) * choices_count_;
     }
@@ -369,8 +368,8 @@ std::optional<Projection> find_projection(Isa isa, const FilterSample& sample, s
     const TileKernels& tiles = tile_kernels(isa);
     const bool whole = sample.whole && byte_kernels(isa);
     if (!always && !directions_may_pay(isa, sample.d, whole)) return std::nullopt;
-    // Directions of every other row or fewer, from the first on; the others, from the second on,
-    // are points, and queries where there are no others.
+    // Fits to every other row or fewer, starting with the first. The rows between serve as points,
+    // and as queries if the search provides none.
     const std::int64_t d = sample.d,
                        step = std::max<std::int64_t>(1, sample.count / (2 * most_directed)) * 2;
     const std::int64_t made_of = (sample.count + step - 1) / step, others = sample.count / 2;

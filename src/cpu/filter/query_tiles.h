@@ -1,4 +1,4 @@
-// The queries of a block as a filter's tiles take them, and their comparison with panels.
+// A block of queries, packed for a filter's tiles, and its comparison with panels.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@ namespace kith::cpu {
 
 class QueryTiles {
 public:
-    // `count` queries, nothing but 0 before they are set, against panels of so many words, a
-    // multiple of tiles.run.
+    // `count` queries, zero until set(), against panels of `panel_words` words, a multiple of
+    // tiles.run.
     QueryTiles(const Tiles& tiles, std::int64_t count, std::int64_t panel_words)
         : tiles_(tiles),
           count_(count),
@@ -23,8 +23,7 @@ public:
         std::fill_n(packed_.data(), packed_.size(), 0.0f);
     }
 
-    // The first `made` words of query i, those of the header among them; the others stay as they
-    // are.
+    // Sets the first `made` words of query i, header included; the others stay as they are.
     void set(std::int64_t i, const float* made_words, std::int64_t made) {
         const std::int64_t first = i / tiles_.queries * tiles_.queries,
                            room = tiles_.room(size(first));
@@ -38,8 +37,8 @@ public:
     }
 
     // Calls of_tile(first, here, hits, values) for queries [first, first + here) of each tile that
-    // has a hit with the panel, hits and values as Tile leaves them. of_tile must not call
-    // compare(), of these or of other tiles: a thread has one set of matrix registers.
+    // has a hit with the panel; hits and values are as Tile leaves them. of_tile must not call
+    // compare() of any object: a thread has one set of matrix registers.
     template <class OfTile>
     void compare(const float* panel, const float* thresholds, float exponent,
                  const OfTile& of_tile) const {
@@ -66,7 +65,8 @@ private:
         Entered& operator=(const Entered&) = delete;
         void (*leave)();
     };
-    // Queries of the tile that begins with query `first`, and where its words begin.
+    // The number of queries of the tile that begins with query `first`, and the offset of its
+    // words.
     std::int64_t size(std::int64_t first) const {
         return std::min<std::int64_t>(tiles_.queries, count_ - first);
     }

@@ -1,13 +1,13 @@
-// The filter's tiles in matrix registers, for pairs of bf16 and for whole numbers of 8 bits: up to
-// 32 queries x the 32 points of a panel, 64 bytes of coordinates at a time. A panel's words lie as
-// the registers want them: 16 rows of words x 16 points; of a query 16 words lie together, and
-// behind them those of the next query.
+// The filter's tiles in matrix registers, for pairs of bf16 and for int8: up to 32 queries x the 32
+// points of a panel. A step multiplies 64 bytes of coordinates. A panel stores 16 rows of words x
+// 16 points, the layout of the registers. Queries are interleaved: 16 words of one, then 16 words
+// of the next.
 //
-// `Registers` are the hardware's (tile_amx.cpp) or, in tests, software's: eight of them for each
-// thread, of the shapes that configure(RegisterShapes) names, until release(). zero<r>(),
-// load<r>(from, stride), load_streamed<r>(likewise, past the first cache) and store<r>(to, stride),
-// strides in bytes; multiply_bytes<sums, queries, points>() and multiply_pairs<...>() add the
-// products of two registers to a third.
+// `Registers` are the hardware's (tile_amx.cpp) or a software model (tests). A thread has eight of
+// them, with the shapes that configure(RegisterShapes) names, until release(). Operations:
+// zero<r>(), load<r>(from, stride), load_streamed<r>(likewise, bypassing L1) and store<r>(to,
+// stride), with strides in bytes. multiply_bytes<sums, queries, points>() and multiply_pairs<...>()
+// add the products of two registers to a third.
 #pragma once
 
 #include "cpu/filter/tile_loop-inl.h"
@@ -15,18 +15,18 @@
 namespace kith::cpu::KITH_TARGET {
 namespace {
 
-// Rows and words of a row of a register.
+// Rows of a register, and words per row.
 constexpr int register_rows = 16, register_words = 16;
-// Bytes from a row of a register to the next, in memory: of queries, of points and of sums.
+// Byte strides of register rows in memory: of queries, of points and of sums.
 constexpr std::int64_t query_stride = 4 * register_words, point_stride = 4 * panel_points;
 static_assert(panel_points == 2 * register_words && max_tile_queries == 2 * register_rows);
 
-// Which registers hold the (first, other) queries, the (first, other) points and the sums of each
-// with each.
+// Register numbers of the (first, second) queries, of the (first, second) points, and of the four
+// sums of one with the other.
 constexpr int queries_register[] = {4, 5}, points_register[] = {6, 7},
               sums_register[2][2] = {{0, 1}, {2, 3}};
 
-// What LDTILECFG reads: the shapes of registers, all alike.
+// The operand of LDTILECFG: all registers have one shape.
 struct alignas(64) RegisterShapes {
     std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
     std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -44,10 +44,10 @@ void leave() {
     Registers::release();
 }
 
-// Whole numbers, summed exactly.
+// int8 products, summed exactly.
 struct ByteProducts {
-    // Of which the second is used. Of 16 queries they fill cache lines: those of coordinates begin
-    // with one.
+    // Only the second header word is used. The headers of 16 queries fill whole cache lines, so
+    // that their coordinates begin at one.
     static constexpr std::int64_t header = 2;
 
     template <class Registers, int queries, int points>
@@ -59,18 +59,18 @@ struct ByteProducts {
         Registers::template multiply_bytes<sums_register[queries][points],
                                            queries_register[queries], points_register[points]>();
     }
-    // What is made of sums.
+    // The filter's value of each sum.
     KITH_HD static F value(const float* sums, F half_norm, F point_scale, float query_scale) {
         const F product = __builtin_convertvector((Single::M)Single::load(sums), F) * -point_scale;
         return Single::fma(query_scale - F{}, product, half_norm);
     }
 };
 
-// Pairs, whose sums start with the half norms.
+// bf16 pairs; their sums start with the half norms.
 struct PairProducts {
     static constexpr std::int64_t header = 0;
 
-    // Rows without a stride are the same one 16 times.
+    // A stride of 0 repeats one row 16 times.
     template <class Registers, int queries, int points>
     KITH_HD static void start(const float* half_norms) {
         Registers::template load<sums_register[queries][points]>(
@@ -84,8 +84,8 @@ struct PairProducts {
     KITH_HD static F value(const float* sums, F, F, float) { return Single::load(sums); }
 };
 
-// The sums of 16 or 32 queries with the 32 points of a panel. The first cache is left to the panel,
-// which all queries of a block are compared with: with both in it one takes the other's place.
+// The sums of 16 or 32 queries with the 32 points of a panel. Loads of queries bypass L1, which the
+// panel needs: every query of a block reads it, and both together do not fit.
 template <class Registers, class Products, bool two>
 KITH_HD void sum_products(const float* panel, std::int64_t words, const float* q, float* sums) {
     constexpr std::int64_t other_queries = register_rows * register_words,

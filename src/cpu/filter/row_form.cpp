@@ -1,4 +1,4 @@
-// What becomes of a row before it is rounded.
+// Transforms rows before they are rounded.
 #include "cpu/filter/row_form.h"
 
 #include <algorithm>
@@ -10,15 +10,15 @@ namespace kith::cpu {
 
 namespace {
 
-// That centre and scale are chosen by.
+// Sample size for centre and scale.
 constexpr std::int64_t sampled_rows = 512;
-// Of dot a centre is worth its error where it makes points this much shorter.
+// A dot form's centre is worth its error if it shortens points to this share.
 constexpr double largest_dot_share = 0.7;
-// Norms of points less their centre, in proportion to that of the centre, that a scale is chosen
-// for: a query of the centre's norm is still covered.
+// A lower limit for the points' typical distance from the centre, relative to the centre's norm,
+// when a scale is chosen: a query of the centre's norm is still covered.
 constexpr double least_spread = 0x1p-20;
-// After a factor. The weight that splits a product of a difference and its error; the largest |W (x
-// - c)|^2 of covered rows.
+// Matrix factors: the weight that splits a product of a difference and its error, and the largest
+// |W (x - c)|^2 of covered rows.
 constexpr double factor_split = 0x1p-20, largest_factored = 1e280;
 
 double norm_of(const double* v, const double* centre, std::int64_t d) {
@@ -28,7 +28,7 @@ double norm_of(const double* v, const double* centre, std::int64_t d) {
     return std::sqrt(sum);
 }
 
-// Of those that are not 0, where there are any: rows of zeros say nothing of the others.
+// The median of the nonzero values, if any: zero rows say nothing of the others.
 double median(std::vector<double> values) {
     if (const auto zeros = std::count(values.begin(), values.end(), 0.0);
         zeros < std::ssize(values))
@@ -45,9 +45,9 @@ double power_of_two(double e) {
 
 }  // namespace
 
-// The centre and the scale come from a sample, less its far outliers. Neither affects the answer,
-// only how tight the bound is. The centre is coarse, so that data of few bits keep coordinates that
-// f32 holds exactly.
+// Chooses centre and scale from a sample without its far outliers. Neither affects the answer, only
+// how tight the bound is. The centre is coarse, so that data of few bits keep coordinates that f32
+// holds exactly.
 bool RowForm::choose_centre(const MatrixView& points, const DistanceKeys& distance_keys,
                             const TileKernels& tiles, bool centre_dot) {
     const std::int64_t n = points.rows, looked_at = std::min(n, sampled_rows);
@@ -55,7 +55,7 @@ bool RowForm::choose_centre(const MatrixView& points, const DistanceKeys& distan
     std::int64_t sample = 0;
     for (std::int64_t i = 0; i < looked_at; ++i) {
         distance_keys.load(points, i * n / looked_at, 1, rows, sample);
-        // Rows with a NaN, and of unit vectors those of zeros, say nothing.
+        // Skips rows with a NaN, and zero rows that have no unit vector.
         if (rows.nan()[sample]) continue;
         double norm = 1;
         if (metric == metric::Gemm::cosine) make_unit(rows.row(sample), norm);
@@ -94,8 +94,8 @@ bool RowForm::choose_centre(const MatrixView& points, const DistanceKeys& distan
     const bool dot = metric == metric::Gemm::dot;
     if (!dot || centre_dot) {
         const double uncentred = typical;
-        // Rows of zeros among others around a mean are as short as these at first, and far from the
-        // mean.
+        // Each pass drops rows far from the mean. Zero rows among others around a mean look as
+        // short as the others in the first pass only.
         for (int pass = 0; pass < 3; ++pass) {
             std::vector<double> mean(static_cast<std::size_t>(d), 0.0);
             double count = 0;
@@ -124,7 +124,7 @@ bool RowForm::choose_centre(const MatrixView& points, const DistanceKeys& distan
             typical = uncentred;
         }
     }
-    // Where the points are nearly all equal, queries and other points are not.
+    // If nearly all points are equal, queries and the other points are not.
     if (!factored())
         typical = std::max(typical, least_spread * norm_of(centre.data(), zero.data(), d));
     if (typical > 0) scale = power_of_two(-std::floor(std::log2(typical)));
@@ -138,7 +138,7 @@ bool RowForm::make_unit(double* row, double& norm) const {
     return norm == 0 || (norm >= min_norm && norm <= max_norm);
 }
 
-// Coordinates that are 0 have the centre's logarithm, and their places.
+// A coordinate of 0 gets the centre's logarithm, and its index is listed.
 bool RowForm::make_logarithms(const TileKernels& tiles, double* row,
                               std::vector<std::int64_t>& zeros) const {
     bool covered = true;

@@ -1,5 +1,5 @@
-// What becomes of a row before it is rounded: units, logarithms, a factor, less a centre and
-// scaled.
+// Transforms a row before it is rounded: normalisation, logarithms, a metric's matrix factor,
+// centring and scaling.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@
 
 namespace kith::cpu {
 
-// Of cross entropies: coordinates other than 0 whose quotients binary64 holds well.
+// Cross entropies: range of nonzero coordinates that keep quotients within binary64's range.
 inline constexpr double smallest_quotient = 0x1p-500, largest_quotient = 0x1p500;
 
-// Rows have had the metric's map() applied and are changed in place; `false` and NaN say that the
-// bound does not cover one. Neither centre nor scale affects an answer, only how tight the bound
-// is.
+// Rows have had the metric's map() applied and are changed in place. A result of `false` or NaN
+// means that the bound does not cover the row. Centre and scale never affect an answer, only how
+// tight the bound is.
 struct RowForm {
-    // The metric's form, and the one that the bound and the panels are of: l2 of cosine's unit
-    // vectors where these have a common mean, dot of cross entropies. Of dot only points are
-    // centred.
+    // `metric`: the metric's form. `own`: the form of the bound and the panels. own is l2 for
+    // cosine's unit vectors with a common mean, and dot for cross entropies. In the dot form only
+    // points are centred.
     metric::Gemm metric = metric::Gemm::none;
     metric::Gemm own = metric::Gemm::none;
     std::int64_t d = 0;
@@ -31,27 +31,27 @@ struct RowForm {
     exact::Factor factor;  // of a metric that has one
 
     bool factored() const { return !factor.values.empty(); }
-    // What is subtracted after make_factored() or without one.
+    // The vector to subtract; zero if make_factored() has subtracted the centre.
     const double* origin() const { return factored() ? zero.data() : centre.data(); }
 
-    // Centre and scale of a product form, by a sample; that of dot stays 0 where it makes points
-    // hardly shorter, or is not wanted. False where the points' norms are beyond those of the
-    // bound.
+    // Chooses centre and scale of a product form from a sample. A dot form's centre stays 0 where
+    // centring hardly shortens the points or `centre_dot` is false. Returns false if the points'
+    // norms exceed the bound's range.
     bool choose_centre(const MatrixView& points, const DistanceKeys& distance_keys,
                        const TileKernels& tiles, bool centre_dot = true);
-    // Coordinates as the form takes them. `norm` is that of unit vectors before.
+    // Normalises the row; `norm` is its norm before.
     bool make_unit(double* row, double& norm) const;
-    // Of points; `zeros`: the coordinates that are 0.
+    // Points only. Replaces coordinates by logarithms; `zeros` lists the coordinates that are 0.
     bool make_logarithms(const TileKernels& tiles, double* row,
                          std::vector<std::int64_t>& zeros) const;
-    // The coordinates less the centre after the factor: what their share of the bound is beside
-    // that of l2, NaN where they are not covered.
+    // Subtracts the centre and multiplies by the factor. Returns the row's share of the bound in
+    // addition to that of l2; NaN if the row is not covered.
     double make_factored(const TileKernels& tiles, double* row) const;
-    // All of it but the centre and the scale, of all forms but cross entropies. A row of 0 is at
-    // cosine distance 1 of all unit vectors: beside that of its centred vector it has a half norm
-    // of scale^2 / 2.
+    // Everything except centring and scaling, for all forms but cross entropies. A zero row is at
+    // cosine distance 1 from all unit vectors: its half norm exceeds that of its centred vector by
+    // scale^2 / 2.
     bool make(const TileKernels& tiles, double* row, BesideSums& beside) const;
-    // The same, and the vector that is rounded.
+    // make(), and the centred and scaled vector to be rounded.
     bool make_vector(const TileKernels& tiles, double* row, double* vector,
                      BesideSums& beside) const;
 };

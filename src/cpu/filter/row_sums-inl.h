@@ -1,4 +1,4 @@
-// The sums of a row that is rounded, a vector of coordinates at a time.
+// The sums of a row and its rounding, a vector of coordinates at a time.
 #pragma once
 
 #include "cpu/filter/tile.h"
@@ -10,7 +10,7 @@ namespace {
 class RowSumLanes {
 public:
     using Real = VectorOps<double>;
-    // Coordinates v, rounded to r.
+    // Adds coordinates v, rounded to r.
     KITH_HD void add(Real::V v, Real::V r) {
         const Real::V e = v - r;
         norm2_ = Real::fma(v, v, norm2_);

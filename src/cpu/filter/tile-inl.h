@@ -1,5 +1,5 @@
-// Tiles of queries x points in f32 for one instruction set: the metrics' steps and what rows need.
-// See tile_loop-inl.h.
+// Tiles of queries x points in f32 for one instruction set: the metrics' steps and the conversion
+// of rows. See tile_loop-inl.h.
 #pragma once
 
 #include "cpu/filter/direct_steps-inl.h"
@@ -37,7 +37,7 @@ RowSums round_row(const double* in, const double* centre, double scale, std::int
     return {norm2, rounded2, residual2};
 }
 
-// Words of four coordinates that are whole numbers of type Byte, one byte each.
+// Rounds a row to integers of type Byte, four to a word.
 template <class Byte>
 RowSums round_bytes(const double* in, const double*, double, std::int64_t d, float* out) {
     auto* const bytes = reinterpret_cast<std::uint8_t*>(out);
@@ -46,7 +46,7 @@ RowSums round_bytes(const double* in, const double*, double, std::int64_t d, flo
     double residual2 = 0;
 #pragma omp simd reduction(+ : residual2)
     for (std::int64_t i = 0; i < d; ++i) {
-        const double above = in[i] > low ? in[i] : low;  // NaN, too
+        const double above = in[i] > low ? in[i] : low;  // also for NaN
         const auto whole = static_cast<std::int32_t>(above < high ? above : high);
         bytes[i] = static_cast<std::uint8_t>(whole);
         const double e = in[i] - static_cast<double>(whole);
@@ -66,7 +66,7 @@ void logarithms(double* row, std::int64_t d) {
     Real::store_part(row + j, Real::log(Real::load_part(row + j, rest)), rest);
 }
 
-// Columns [first, first + vectors * lanes) of L' y, the last of them `width` wide.
+// Columns [first, first + vectors * lanes) of L' y, the last vector `width` wide.
 template <int vectors>
 KITH_HD void factor_columns(const double* y, const double* factor, std::int64_t d,
                             std::int64_t first, int width, double* out) {
@@ -106,7 +106,7 @@ void multiply_factor(const double* y, const double* factor, std::int64_t d, doub
                           out);
 }
 
-// Rows [0, rows) of a product with columns [first, first + vectors * lanes) of a matrix.
+// Rows [0, rows) of the product with columns [first, first + vectors * lanes) of a matrix.
 template <int rows, int vectors>
 KITH_HD void project_tile(const double* in, std::int64_t stride, const double* matrix,
                           std::int64_t d, std::int64_t width, double* out,
@@ -136,8 +136,7 @@ KITH_HD void project_tile(const double* in, std::int64_t stride, const double* m
             Real::store(out + i * out_stride + v * Real::lanes, sum[i][v]);
 }
 
-// Rows of a tile of two vectors, whose sums registers hold: the matrix comes from the second-level
-// cache for each tile.
+// Rows of a tile two vectors wide. Its sums stay in registers; each tile reads the matrix from L2.
 constexpr int project_tile_rows = KITH_LEVEL == 2 ? 8 : 4;
 
 template <int rows>
@@ -244,12 +243,12 @@ KITH_HD void sweep_row(const float* x, std::int64_t d, const float* q, float* va
 template <RowSweepForm form>
 void sweep(const float* rows, std::int64_t stride, std::int64_t count, std::int64_t d,
            const float* queries, std::int64_t query_count, float* values, float* squares) {
-    // The caller's rows lie on small pages, where hardware prefetching ends. Of 4, 8 and 16 KiB
-    // ahead 8 was best (17 % less time for products, one query, d = 128).
+    // Prefetches 8 KiB ahead: the caller's rows lie on small pages, and hardware prefetching stops
+    // at page boundaries (measured against 4 and 16 KiB).
     const std::int64_t ahead = std::max<std::int64_t>(1, 2048 / stride) * stride;
     for (std::int64_t p = 0; p < count; ++p) {
         const float* x = rows + p * stride;
-        // A hint, also beyond the last row.
+        // A prefetch may address memory beyond the last row.
         const auto next =
             reinterpret_cast<std::uintptr_t>(x) + static_cast<std::uintptr_t>(4 * ahead);
         for (std::int64_t j = 0; j < d; j += 16)

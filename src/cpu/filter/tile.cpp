@@ -1,4 +1,4 @@
-// Which table of tiles serves an instruction set.
+// Selects the table of tiles for an instruction set.
 #include "cpu/filter/tile.h"
 
 #include "cpu/simd/dispatch.h"
@@ -22,7 +22,7 @@ const Tiles& pair_tiles();
 }  // namespace amx
 
 namespace {
-// Those of avx512_bf16 with the tiles of amx.
+// The table of avx512_bf16, with the tiles of amx.
 constinit machine::Lasting<const PairKernels> pairs_in_registers;
 }  // namespace
 #endif

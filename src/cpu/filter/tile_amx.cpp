@@ -10,8 +10,8 @@
 namespace kith::cpu::KITH_TARGET {
 namespace {
 
-// By assembly: gcc's intrinsics make text of their arguments, which cannot be parameters of a
-// template. A constant that is written as %c is a number without a sign before it.
+// Inline assembly, because gcc's intrinsics stringify their arguments, which template parameters
+// cannot be. %c prints a constant without a prefix.
 struct MatrixRegisters {
     static void configure(const RegisterShapes& shapes) { _tile_loadconfig(&shapes); }
     static void release() { _tile_release(); }

@@ -36,8 +36,8 @@ RowSums round_pairs(const double* in, const double* centre, double scale, std::i
     const auto eight = [&](Real::V from, Real::V less, std::size_t bytes) {
         const Real::V v = (from - less) * scale;
         const auto bits = (Words) __builtin_convertvector(v, Singles);
-        // To nearest, ties to even; what the instruction reads as zero becomes zero here and counts
-        // as residual.
+        // Rounds to nearest, ties to even. Inputs that the instruction reads as zero become zero
+        // here and count as residual.
         const Words nearest = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
         const Words kept = nearest & (Words)((bits & 0x7f800000) != 0);
         const Halves halves = __builtin_convertvector(kept >> 16, Halves);

@@ -1,4 +1,4 @@
-// The filter's tiles for whole numbers of 8 bits: avx512 with AVX512_VNNI.
+// The filter's int8 tiles: avx512 with AVX512_VNNI.
 #if defined(__x86_64__)
 #define KITH_LEVEL 2
 #define KITH_VNNI
@@ -10,11 +10,11 @@
 namespace kith::cpu::KITH_TARGET {
 namespace {
 
-// Four coordinates at a time, exactly: a point's are unsigned, a query's signed. What raising the
-// points' adds is what the accumulators start with.
+// Four coordinates at a time, exactly: a point's are unsigned, a query's signed. Accumulators start
+// with the correction for points raised by 128.
 struct ByteStep {
     static constexpr int queries = 14, query_header = 2;
-    using Acc = F;  // 16 whole numbers
+    using Acc = F;  // 16 integers
     KITH_HD static F broadcast(const float* q) {
         int word;
         std::memcpy(&word, q, sizeof word);
@@ -22,7 +22,7 @@ struct ByteStep {
     }
     KITH_HD static Acc start(const float* q) { return broadcast(q); }
     KITH_HD static Acc step(Acc acc, F q, F x) {
-        // Of the intrinsic gcc 12 makes a copy of every accumulator in memory.
+        // gcc 12 copies every accumulator to memory for the intrinsic.
         __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(x), "v"(q));
         return acc;
     }
@@ -35,7 +35,7 @@ struct ByteStep {
 
 std::int32_t byte_product(const std::uint8_t* x, const std::int8_t* q, std::int64_t count) {
     static_assert(product_bytes == 4 * vector_points);
-    // Chains hide the latency of the sums.
+    // Independent chains hide the latency of the additions.
     constexpr int chains = 4;
     F sum[chains] = {};
     const auto step = [&](int c, std::int64_t j) __attribute__((always_inline)) {
@@ -58,7 +58,7 @@ std::int32_t byte_product(const std::uint8_t* x, const std::int8_t* q, std::int6
 }
 
 RowSums round_shorts(const double* in, std::int64_t d, float* out, float& scale) {
-    // The number behind the last is 0.
+    // Zero-pads the last word.
     if (d % 2) out[d / 2] = 0;
     const auto most = static_cast<double>(largest_short(d));
     scale = scale_of(in, d, most);
@@ -87,7 +87,7 @@ float short_value(const float* q, const float* x, std::int64_t words, float quer
         step(1, Single::load_part(q + j, rest), Single::load_part(x + j, rest));
     const __m512i all = _mm512_add_epi32(_mm512_add_epi32((__m512i)sum[0], (__m512i)sum[1]),
                                          _mm512_add_epi32((__m512i)sum[2], (__m512i)sum[3]));
-    // The lanes' sum is within 2^35, which binary64 holds.
+    // The lanes' sum is within 2^35, which binary64 holds exactly.
     const __m512d eight = _mm512_add_pd(
         _mm512_maskz_cvtepi32_pd(0xff, _mm512_maskz_extracti32x8_epi32(0xff, all, 0)),
         _mm512_maskz_cvtepi32_pd(0xff, _mm512_maskz_extracti32x8_epi32(0xff, all, 1)));

@@ -1,4 +1,4 @@
-// The loop of the tiles of queries x points for one instruction set. Lanes are points; a tile keeps
+// The loop of the tiles of queries x points for one instruction set. Lanes are points. A tile keeps
 // queries x 2 vectors of accumulators in registers, reads two vectors of the panel per word and
 // broadcasts each query's word from memory. AVX-512: 14 x 2 accumulators of 32 registers, 28
 // multiply-adds per 16 loads.
@@ -15,8 +15,7 @@ using F = Single::V;
 inline constexpr int vector_points = Single::lanes;
 inline constexpr int tile_vectors = 2;
 
-// Words that are one f32 each, a pair's accumulator a vector of them that is initialised to the
-// half norms.
+// Each word is one f32. A pair's accumulator is one vector, initialised to the half norms.
 struct FloatQueries {
     using Acc = F;
     KITH_HD static F broadcast(const float* q) { return *q - F{}; }
@@ -24,8 +23,8 @@ struct FloatQueries {
     KITH_HD static F finish(F acc, F) { return acc; }
 };
 
-// A step whose queries have words before those of their coordinates: one that an accumulator starts
-// with, and one that a value is made of it with.
+// A step with query header words: one initialises an accumulator, and one scales the value computed
+// from it.
 template <class S>
 concept WithQueryHeader = S::query_header >
 0;
@@ -34,14 +33,14 @@ inline constexpr int query_header_of = 0;
 template <WithQueryHeader S>
 inline constexpr int query_header_of<S> = S::query_header;
 
-// A step, of the exponent where it has one.
+// Constructs a step, with the exponent if it takes one.
 template <class S>
 KITH_HD S step_of(float exponent) {
     if constexpr (std::is_constructible_v<S, float>) return S(exponent);
     else return S{};
 }
 
-// Lanes that are not above the threshold, NaN among them.
+// Lanes that are not above the threshold; NaN counts as not above.
 KITH_HD std::uint32_t not_above(F value, F threshold) {
 #if KITH_LEVEL == 2
     return _mm512_cmp_ps_mask((__m512)value, (__m512)threshold, _CMP_NGT_UQ);
@@ -133,7 +132,7 @@ constexpr Tiles tiles_of() {
 #if KITH_LEVEL > 0
 KITH_HD float sum_of_lanes(F v) {
 #if KITH_LEVEL == 2
-    // Both halves by the form with zeroing: gcc 12 warns of the undefined operand in the others.
+    // Both halves by the zero-masking form: gcc 12 warns of the undefined operand of the others.
     const __m256 eight = _mm256_add_ps(_mm512_maskz_extractf32x8_ps(0xff, (__m512)v, 0),
                                        _mm512_maskz_extractf32x8_ps(0xff, (__m512)v, 1));
 #else

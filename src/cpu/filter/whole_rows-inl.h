@@ -1,4 +1,4 @@
-// Rows that are whole numbers of 8 bits as they are, for one instruction set.
+// Rows of 8-bit integers, stored unquantized, for one instruction set.
 #pragma once
 
 #include "cpu/filter/tile.h"
@@ -7,7 +7,7 @@
 namespace kith::cpu::KITH_TARGET {
 namespace {
 
-// in - least, to d bytes without a sign.
+// Writes in - least as d unsigned bytes.
 WholeSums take_whole(const double* in, double least, std::int64_t d, std::uint8_t* out) {
     using Real = VectorOps<double>;
     constexpr int lanes = Real::lanes;
@@ -18,20 +18,20 @@ WholeSums take_whole(const double* in, double least, std::int64_t d, std::uint8_
     Real::M others = {};
     const auto step = [&](Real::V row, std::size_t width, std::uint8_t * to)
         __attribute__((always_inline)) {
-        const Real::V v = row - least, above = v > 0 ? v : Real::zero();  // of NaN 0
+        const Real::V v = row - least, above = v > 0 ? v : Real::zero();  // 0 for NaN
         const Wholes whole = __builtin_convertvector(above < most ? above : most, Wholes);
         const Bytes bytes = __builtin_convertvector(whole, Bytes);
         std::memcpy(to, &bytes, width);
         sum += whole;
         squares += whole * whole;
-        // Not of v: a sum may be whole where its terms are not.
+        // Compares with `row`, not v: a sum may be an integer although its terms are not.
         others |= __builtin_convertvector(whole, Real::V) + least != row;
     };
     std::int64_t j = 0;
     for (; j + lanes <= d; j += lanes) step(Real::load(in + j), lanes, out + j);
     WholeSums sums{0, 0, true};
     if (j < d) {
-        // Lanes beyond the row are those of the least number, which adds nothing.
+        // Lanes beyond the row hold `least`, which adds nothing.
         double rest[lanes];
         for (int l = 0; l < lanes; ++l) rest[l] = j + l < d ? in[j + l] : least;
         step(Real::load(rest), static_cast<std::size_t>(d - j), out + j);

@@ -1,5 +1,5 @@
-// Rows of whole numbers as bytes. With x and q less the least number l, and y = q - 128 as a
-// query's bytes are kept,
+// Rows of 8-bit integers, stored as bytes. x and q are taken relative to the least number l, and a
+// query is stored as y = q - 128:
 //   |q - x|^2       =  |q|^2 + (|x|^2 - 256 sum x) - 2 <y, x>,
 //   <q + l, x + l>  =  l (sum q + d l) + (128 + l) sum x + <y, x>.
 #include "cpu/filter/whole_rows.h"
@@ -12,7 +12,7 @@ namespace kith::cpu {
 
 namespace {
 
-// Rows that are looked at before all points are taken for whole numbers.
+// Rows sampled before all points are assumed to be integers.
 constexpr std::int64_t sampled_rows = 64;
 constexpr std::int32_t middle = 128;
 
@@ -63,7 +63,8 @@ bool WholeRows::set(const TileKernels& tiles, const double* row, std::int64_t id
     return s.whole;
 }
 
-// Of the coordinates themselves. The sum is a whole number, as every part of the canonical one is.
+// The squared norm of the original coordinates. It is an exact integer, as is every part of the
+// canonical sum.
 double WholeRows::norm2(const WholeSums& s) const {
     return static_cast<double>(s.squares + (2 * std::int64_t{s.sum} + d_ * least_) * least_);
 }

@@ -1,5 +1,5 @@
-// Points whose coordinates are whole numbers of 8 bits, as bytes: their products are exact, and
-// distance keys made of these are the canonical ones (docs/exactness.md, section 11).
+// Points with 8-bit integer coordinates, stored as bytes. Their products are exact, and distance
+// keys computed from them are the canonical ones (docs/exactness.md, section 11).
 #pragma once
 
 #include <algorithm>
@@ -15,20 +15,19 @@
 
 namespace kith::cpu {
 
-// What keys of rows of whole numbers are made as: l2, dot or cosine; none of metrics that have no
-// such keys.
+// How a metric computes keys of integer rows: l2, dot or cosine; none if it has no such keys.
 metric::Gemm whole_form(MetricId metric);
-// Whether the coordinates of a sample of the rows are whole numbers from `least` on, 256 of them,
-// and the metric has a whole_form().
+// True if the sampled coordinates are integers in [least, least + 256) and the metric has a
+// whole_form().
 bool whole_from(double least, const MatrixView& rows, const MetricSpec& metric, Isa isa);
-// The least of such numbers, 0 or -128; none where they are others.
+// `least` of the points, 0 or -128; none if the coordinates are not 8-bit integers.
 std::optional<double> least_whole(const MatrixView& rows, const MetricSpec& metric, Isa isa);
 
-// Distance keys of <q, x>, or of |q - x|^2 = |q|^2 + |x|^2 - 2 <q, x>: whole numbers that 32 bits
+// Distance keys from <q, x>, or from |q - x|^2 = |q|^2 + |x|^2 - 2 <q, x>: integers that 32 bits
 // hold.
 class WholeRows {
 public:
-    // `form`: a whole_form().
+    // `form`: a whole_form() other than none.
     WholeRows(std::int64_t n, std::int64_t d, double least, metric::Gemm form, Isa isa)
         : d_(d),
           stride_((d + product_bytes - 1) / product_bytes * product_bytes),
@@ -41,10 +40,10 @@ public:
           norms2_(form == metric::Gemm::cosine ? n : 0) {}
 
     double least() const { return least_; }
-    // Point `id`; false where it is none of whole numbers. Different threads may set different
-    // points.
+    // Stores point `id`; false if its coordinates are not integers of the range. Different threads
+    // may set different points.
     bool set(const TileKernels& tiles, const double* row, std::int64_t id) const;
-    // What queries take: query_bytes() each. Not of whole numbers is one that is not usable.
+    // query() writes query_bytes() bytes. A query of other numbers is returned as not usable.
     std::int64_t query_bytes() const { return query_header + stride_; }
     QueryTerms query(const TileKernels& tiles, const double* row, std::byte* out) const;
 
@@ -63,7 +62,7 @@ public:
     const std::byte* row(std::int64_t id) const {
         return reinterpret_cast<const std::byte*>(numbers(id));
     }
-    // Calls use(j, key) for the point id_of(j), j from 0 to count.
+    // Calls use(j, key) for point id_of(j), for each j in [0, count).
     template <class IdOf, class Use>
     void each(const std::byte* query, std::int64_t count, const IdOf& id_of, const Use& use) const {
         const auto prefetch = [&](std::int64_t j) __attribute__((always_inline)) {
@@ -78,16 +77,16 @@ public:
     }
 
 private:
-    static constexpr std::int64_t ahead = 6;  // rows
-    // At the start of a query's words, which begin with a cache line: its share of a key, and its
-    // squared norm (cosine).
+    static constexpr std::int64_t ahead = 6;  // prefetch distance in rows
+    // At the start of a query's words, which are aligned to a cache line: its share of a key, and
+    // its squared norm (cosine).
     struct Header {
         std::int32_t term;
         double norm2;
     };
     static constexpr std::int64_t query_header = 64;
     const std::uint8_t* numbers(std::int64_t id) const { return rows_.data() + id * stride_; }
-    // Of a row with these sums.
+    // The squared norm of the row with these sums.
     double norm2(const WholeSums& sums) const;
 
     std::int64_t d_, stride_;
@@ -96,8 +95,8 @@ private:
     std::int32_t weight_;  // of a product
     ByteProduct product_;
     Buffer<std::uint8_t> rows_;
-    Buffer<std::int32_t> terms_;  // the points' shares
-    Buffer<double> norms2_;       // of the points, squared (cosine)
+    Buffer<std::int32_t> terms_;  // the points' shares of a key
+    Buffer<double> norms2_;       // squared norms of the points (cosine)
 };
 
 }  // namespace kith::cpu

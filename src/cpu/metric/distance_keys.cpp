@@ -1,4 +1,4 @@
-// Distance keys of any metric, built-in or the user's own, for one thread.
+// Computes distance keys of any metric, built-in or user-defined, for one thread.
 #include "cpu/metric/distance_keys.h"
 
 #include "exact/canonical.h"

@@ -1,4 +1,5 @@
-// Distance keys (`rank` in formulas) of any metric, built-in or the user's own, for one thread.
+// Computes distance keys (`rank` in formulas) of any metric, built-in or user-defined, for one
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +14,15 @@
 
 namespace kith::cpu {
 
-// Rows as the metric sees them: binary64, mapped, with their auxiliary values.
+// Rows in the metric's form: binary64, mapped, with their auxiliary values.
 class RowBlock {
 public:
     RowBlock() = default;
     RowBlock(std::int64_t capacity, std::int64_t d);
     std::int64_t stride() const { return stride_; }
     double* row(std::int64_t i) const { return rows_.data() + i * stride_; }
-    // The same rows coordinate by coordinate, for a formula; room for them is made at the first
-    // call.
+    // The rows transposed, coordinate by coordinate, for a formula. The first call allocates the
+    // memory.
     double* columns();
     double* aux(std::int64_t i) const { return aux_.data() + i * metric::max_aux; }
     std::uint8_t* nan() const { return nan_.data(); }
@@ -35,16 +36,16 @@ private:
 class DistanceKeys {
 public:
     DistanceKeys(const MetricSpec& metric, Isa isa);
-    // Rows [first, first + count) of `m` into rows [at, at + count) of `block`.
+    // Loads rows [first, first + count) of `m` into rows [at, at + count) of `block`.
     void load(const MatrixView& m, std::int64_t first, std::int64_t count, RowBlock& block,
               std::int64_t at = 0) const;
-    // The same of the rows of those numbers.
+    // Loads `count` rows with the given row numbers into the rows from 0.
     void load_numbered(const MatrixView& m, const std::int64_t* numbers, std::int64_t count,
                        RowBlock& block) const;
-    // The same for the points of a tile, which compute() takes, into the rows from 0.
+    // Loads the points of a tile, in the layout that compute() reads, into the rows from 0.
     void load_points(const MatrixView& m, std::int64_t first, std::int64_t count,
                      RowBlock& block) const;
-    // Distance keys of query row i against the `count` points of a tile.
+    // Distance keys of query row i to the `count` points of a tile.
     void compute(const RowBlock& queries, std::int64_t i, RowBlock& points, std::int64_t count,
                  double* out);
 

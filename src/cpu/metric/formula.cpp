@@ -1,4 +1,4 @@
-// A formula evaluated over a tile of points: one loop per operation, over many pairs.
+// Evaluates a formula over a tile of points: one loop per operation, over many pairs.
 #include "cpu/metric/formula.h"
 
 #include <algorithm>
@@ -70,7 +70,7 @@ void Formula::reserve(std::int64_t columns) {
             const Value& value = program_->values[static_cast<std::size_t>(step.value)];
             const std::size_t level = index(value.level);
             step.out = first_slot[level] + value.slot * sizes[level];
-            // The next running value takes the place of the last: nothing is computed after it.
+            // The next running value overwrites the last one: nothing is computed after it.
             if (step.value == program_->result && value.level == Level::running)
                 step.out = running_;
             base_[static_cast<std::size_t>(step.value)] = step.out;

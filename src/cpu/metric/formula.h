@@ -1,4 +1,4 @@
-// A formula evaluated over a tile of points: one loop per operation, over many pairs.
+// Evaluates a formula over a tile of points: one loop per operation, over many pairs.
 #pragma once
 
 #include <array>
@@ -12,18 +12,18 @@
 
 namespace kith::cpu {
 
-// One thread's evaluator of a program that several share.
+// One thread's evaluator of a program. Several evaluators may share the program.
 //
-// Values of level query are kept for `chunk` coordinates; values of level point for as many of them
-// at a time as make a block of about `block` pairs, which the first-level cache holds; running
-// values for one coordinate of every point.
+// Values of level query are stored for `chunk` coordinates. Values of level point are stored for as
+// many coordinates as make about `block` pairs, which fit in L1. Running values are stored for one
+// coordinate of every point.
 class Formula {
 public:
     Formula(std::shared_ptr<const formula::Program> program, double start, Isa isa);
 
-    // Points as distances() takes them: coordinate by coordinate.
+    // The padded number of points in the transposed layout that distances() reads.
     static std::int64_t columns(std::int64_t count) { return (count + 7) / 8 * 8; }
-    // `count` rows of d, `stride` values apart, into out[d * columns(count)].
+    // Transposes `count` rows of d, `stride` values apart, into out[d * columns(count)].
     void transpose(const double* rows, std::int64_t stride, std::int64_t count, std::int64_t d,
                    double* out) const {
         kernels_.transpose(rows, stride, count, d, out, columns(count));
@@ -43,7 +43,7 @@ private:
     };
 
     void reserve(std::int64_t columns);
-    // Where a value of the row at work lies.
+    // The current row of a value.
     const double* at(std::int32_t value) const {
         const auto i = static_cast<std::size_t>(value);
         return base_[i] + offset_[static_cast<std::size_t>(program_->values[i].level)];
@@ -55,8 +55,8 @@ private:
     double start_;
     std::array<std::vector<Step>, 4> steps_;  // by level
     std::vector<const double*> base_;         // by value: its first row
-    std::array<std::int64_t, 4> offset_{};    // by level: from there to the row at work
-    const double** point_ = nullptr;          // the base of x, where the formula has it
+    std::array<std::int64_t, 4> offset_{};    // by level: offset from there to the current row
+    const double** point_ = nullptr;          // the base of x, if the formula uses it
     std::int64_t capacity_ = 0;               // columns
     Buffer<double> memory_;
     double* query_chunk_ = nullptr;

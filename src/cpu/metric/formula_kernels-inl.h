@@ -17,7 +17,7 @@ KITH_HD Ops::V argument(const double* p, std::int64_t row, std::int64_t at) {
     else return Ops::load(p + at);
 }
 
-// Bit i of `per_row`: argument i has one value a row.
+// Bit i of `per_row`: argument i has one value per row.
 template <Op op, int per_row>
 void run(double* out, const double* a, const double* b, const double* c, std::int64_t rows,
          std::int64_t columns) {
@@ -43,7 +43,7 @@ void run(double* out, const double* a, const double* b, const double* c, std::in
     }
 }
 
-// Where every argument has one value a row, so has the result: such a call is of one row.
+// If every argument has one value per row, so has the result: the call covers one row.
 template <Op op, int per_row>
 constexpr FormulaKernel form() {
     constexpr int all = (1 << formula::arity(op)) - 1;

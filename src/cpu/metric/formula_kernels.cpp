@@ -1,4 +1,4 @@
-// Which table of operations serves an instruction set.
+// Selects the table of formula operations for an instruction set.
 #include "cpu/metric/formula_kernels.h"
 
 #include "cpu/simd/dispatch.h"

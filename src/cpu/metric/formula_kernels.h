@@ -9,16 +9,16 @@
 
 namespace kith::cpu {
 
-// out[r][i] for `rows` x `columns` dense values, columns a multiple of 8. An argument is such a
-// matrix, or one value for each row. `out` may be an argument.
+// Writes out[r][i] for `rows` x `columns` dense values, columns a multiple of 8. An argument is
+// such a matrix, or one value per row. `out` may alias an argument.
 using FormulaKernel = void (*)(double* out, const double* a, const double* b, const double* c,
                                std::int64_t rows, std::int64_t columns);
 
 struct FormulaKernels {
-    // By operation, and by a bit for each argument that has one value a row.
+    // Indexed by operation, then by a bit mask of the arguments with one value per row.
     std::array<std::array<FormulaKernel, 8>, formula::op_count> of{};
-    // `count` rows of d values, `stride` apart, as d rows of `columns` values; zeros beyond
-    // `count`.
+    // Transposes `count` rows of d values, `stride` apart, to d rows of `columns` values,
+    // zero-padded beyond `count`.
     void (*transpose)(const double* rows, std::int64_t stride, std::int64_t count, std::int64_t d,
                       double* out, std::int64_t columns) = nullptr;
 };

@@ -2,9 +2,9 @@
 // registers.
 //
 // A vector of W doubles holds W of the 32 partial accumulators; 32 / W registers hold all of one
-// point. A call takes W points, in small groups that share the loads of the query, and joins their
-// W last vectors by a transposing tree whose lane p is point p. Lanes beyond d keep their
-// accumulators as they were: every operation is that of the scalar form.
+// point's. A call processes W points, in small groups that share the loads of the query. A
+// transposing tree joins their W last vectors; its lane p is point p. Lanes beyond d keep their
+// accumulators: every operation is that of the scalar form.
 #pragma once
 
 #include "cpu/metric/kernels.h"
@@ -22,7 +22,7 @@ inline constexpr int W = Real::lanes;
 inline constexpr int registers = exact::partials / W;
 inline constexpr int max_acc = metric::max_accumulators;
 
-// Lane l of level `half` reads block l / half: even blocks from a, odd ones from b; `high` picks
+// Lane l of level `half` reads block l / half: even blocks from a, odd ones from b. `high` selects
 // the upper halves.
 template <int half, bool high, std::size_t... l>
 KITH_HD V split(V a, V b, std::index_sequence<l...>) {
@@ -31,8 +31,8 @@ KITH_HD V split(V a, V b, std::index_sequence<l...>) {
                                                     (high ? half : 0) + (l / half % 2) * W)...);
 }
 
-// Joins sum[0 .. W) of one vector per point into sum[0], lane p being the canonical total of point
-// p.
+// Joins the vectors of W points, sum[0 .. W), into sum[0]. Lane p becomes the canonical total of
+// point p.
 template <class M, int half = W / 2>
 KITH_HD void transposing_tree(V (&sum)[W][max_acc]) {
     if constexpr (half > 0) {
@@ -50,7 +50,7 @@ KITH_HD void transposing_tree(V (&sum)[W][max_acc]) {
     }
 }
 
-// The W partial sums of `points` points that are left when the tree has joined whole registers.
+// The W partial sums of each of `points` points, after whole registers are joined.
 template <class M, int points>
 KITH_HD void partial_sums(const double* q, const double* const* x, const metric::Params& params,
                           V (*sum)[max_acc]) {
@@ -102,7 +102,7 @@ KITH_HD void partial_sums(const double* q, const double* const* x, const metric:
 template <class M>
 void step_ranks(const double* q, const double* aux_q, const double* points, std::int64_t stride,
                 const double* aux, std::int64_t count, const metric::Params& params, double* out) {
-    // As many points at a time as their accumulators fit into the 32 or 16 registers.
+    // The number of points at a time with accumulators that fit in the 32 or 16 registers.
     constexpr int group = KITH_LEVEL == 2 ? 4 / M::accumulators : 1;
     for (std::int64_t first = 0; first < count; first += W) {
         const int here = static_cast<int>(std::min<std::int64_t>(W, count - first));
@@ -122,8 +122,8 @@ void step_ranks(const double* q, const double* aux_q, const double* points, std:
     }
 }
 
-// The quadratic form of metric::Mahalanobis::whole_term, a lane per point: the inner sums of `rows`
-// rows of the matrix share the loads of the differences.
+// The quadratic form of metric::Mahalanobis::whole_term, one lane per point. The inner sums of
+// `rows` rows of the matrix share the loads of the differences.
 template <class M>
 void form_ranks(const double* q, const double*, const double* points, std::int64_t stride,
                 const double*, std::int64_t count, const metric::Params& params, double* out) {
@@ -167,7 +167,7 @@ void form_ranks(const double* q, const double*, const double* points, std::int64
     }
 }
 
-// The constants of coordinates i ... i + width - 1.
+// The constants of coordinates [i, i + width).
 template <class M>
 KITH_HD V constants_at(const metric::Params& params, std::int64_t i, int width = W) {
     if constexpr (!M::traits.per_coordinate) return V{};
@@ -176,7 +176,7 @@ KITH_HD V constants_at(const metric::Params& params, std::int64_t i, int width =
                           : Real::load_part(params.constants + i, width);
 }
 
-// Canonical sum of one row by M::aux_step.
+// The canonical sum of one row by M::aux_step.
 template <class M>
 KITH_HD double aux_sum(int stage, const double* row, const V* aux, const metric::Params& params) {
     V a[registers] = {};
@@ -249,7 +249,7 @@ struct Address;
 template <class M>
 constexpr MetricKernels kernels_of() {
     using Scalar = ScalarOps<double>;
-    // As types: sanitizers do not let addresses of functions be compared in constants.
+    // Compares types: sanitizers do not allow addresses of functions to be compared in constants.
     constexpr bool identity =
         std::is_same_v<Address<&M::template map<Scalar>>, Address<&metric::Base::map<Scalar>>>;
     MetricKernels kernels{M::traits, M::aux, identity, prepare<M>, nullptr, report<M>, nullptr};

@@ -1,4 +1,4 @@
-// Which table of metric kernels serves an instruction set.
+// Selects the table of metric kernels for an instruction set.
 #include "cpu/metric/kernels.h"
 
 #include "cpu/simd/dispatch.h"

@@ -1,4 +1,4 @@
-// What a metric reports of its distance keys.
+// Converts distance keys to reported distances.
 #pragma once
 
 #include "cpu/metric/kernels.h"
@@ -7,10 +7,10 @@
 
 namespace kith::cpu {
 
-// The distance that a metric reports of a rank (distance key, MetricSpec::wide).
+// The distance that a metric reports for a rank (distance key, MetricSpec::wide).
 class ReportedDistance {
 public:
-    ReportedDistance() = default;  // the rank itself
+    ReportedDistance() = default;  // reports the rank itself
     explicit ReportedDistance(const MetricSpec& metric) {
         if (metric.id == MetricId::formula || metric.id == MetricId::functor) return;
         const MetricKernels& kernels = metric_kernels(metric.id, Isa::baseline);

@@ -1,4 +1,4 @@
-// Preparing points: their elements in rows, and the filter of the plan's path.
+// Prepares points: dense row-major storage, and the filter of the plan's path.
 #include "cpu/points/points.h"
 
 #include <algorithm>
@@ -15,11 +15,11 @@ namespace kith::cpu {
 
 namespace {
 
-// Values that a task copies at most, where that is more than a row.
+// Most values that a task copies, unless one row is larger.
 constexpr std::int64_t copied_values = 1 << 22;
 
-// Rows [first, last) of a matrix of columns, `stride` elements apart, in rows: as many columns at a
-// time as fill a cache line of a row.
+// Transposes rows [first, last) of a column-major matrix with columns `stride` elements apart. It
+// copies as many columns at a time as fill a cache line of a row.
 template <class T>
 void transpose(const T* in, std::int64_t stride, std::int64_t first, std::int64_t last,
                std::int64_t columns, T* out) {
@@ -34,7 +34,7 @@ void transpose(const T* in, std::int64_t stride, std::int64_t first, std::int64_
     }
 }
 
-// The same of elements of so many bytes.
+// Dispatches on the element size in bytes.
 void transpose(std::int64_t element, const std::byte* in, std::int64_t stride, std::int64_t first,
                std::int64_t last, std::int64_t columns, std::byte* out) {
     const auto as = [&]<class T>(T) {
@@ -47,7 +47,7 @@ void transpose(std::int64_t element, const std::byte* in, std::int64_t stride, s
     else as(std::uint64_t{});
 }
 
-// Rows of `m` without gaps, in its own element type.
+// Dense rows of `m`, in its own element type.
 Buffer<std::byte> copy_rows(const MatrixView& m, int threads, ProgressMeter& progress) {
     const auto element = static_cast<std::int64_t>(size_of(m.type));
     Buffer<std::byte> copy(m.rows * m.cols * element);
@@ -67,9 +67,8 @@ Buffer<std::byte> copy_rows(const MatrixView& m, int threads, ProgressMeter& pro
     return copy;
 }
 
-// A tree looks at a point in binary64. On two cores of Zen 5, 2026-11-26 (60,000 points, 500
-// queries, k 10), 128 dimensions of one deviation: 159 ms where filters take 39; a column of 30
-// times that 117 and 68, of 1,000 times 28 and 170, of 100,000 times 16 and 181.
+// Limits for choosing the tree. A tree compares each point in binary64, a filter in f32. Trees win
+// only where one column's spread exceeds the others' many times (measured: benchmarks).
 constexpr exact::BoxLimits box_limits{.sampled_rows = 512, .most_in_boxes = 1.0 / 48};
 
 bool sample_says_boxes(const Points& points, Isa isa, ProgressMeter& progress) {
@@ -96,8 +95,8 @@ template <class Make>
 const T* Points::Lazy<T>::get(const Make& make) {
     const std::shared_ptr<const T>* known = value.load(std::memory_order_acquire);
     if (known) return known->get();
-    // Nobody waits for it: the callback may search these points itself, and whoever waited could
-    // not be cancelled.
+    // No call waits for another's result: the callback may search these points itself, and a
+    // waiting call could not be cancelled.
     auto own = std::make_unique<const std::shared_ptr<const T>>(make());
     return (value.compare_exchange_strong(known, own.get()) ? own.release() : known)->get();
 }
@@ -169,7 +168,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec
         prepared->tree(isa, threads, progress);
         return prepared;
     }
-    // Queries are expected that are as the points.
+    // Assumes that queries are distributed as the points are.
     const Path path =
         prepared->served(plan.path, prepared->rows, isa, threads, progress, plan.forced);
     prepared->filter(isa, threads, rounding_of(path), progress, plan.forced);

@@ -19,7 +19,7 @@ namespace kith::cpu {
 
 class Filter;
 
-// What the filter of a path rounds to.
+// The rounding of a path's filter.
 inline Rounding rounding_of(Path path) {
     switch (path) {
         case Path::gemm_bf16:
@@ -40,21 +40,21 @@ public:
     MetricSpec metric;
     MatrixView rows;  // row-major; the caller's memory or `storage`
     Buffer<std::byte> storage;
-    bool boxes_pay = false;  // a sample says so
+    bool boxes_pay = false;  // a sample favours the tree
 
-    // The packed filter, made at the first call (an Index makes that of its path when it is built,
-    // a single search of few queries does without; that of another instruction set is packed beside
-    // it, but for f32); null where the metric or the data have none. `always`, `queries`: as
-    // Filter::make() has it. Throws where `progress` is cancelled meanwhile. Of calls that make it
-    // at the same time, the first one's is kept.
+    // The packed filter, made at the first call; null where the metric or the data have none. An
+    // Index makes that of its path when it is built; a single search of few queries does without.
+    // Each instruction set has its own copy, except f32 panels. `always`, `queries`: see
+    // Filter::make(). Throws when `progress` is cancelled. If several calls make it at once, the
+    // first result is kept.
     const Filter* filter(Isa isa, int threads, Rounding rounding, ProgressMeter& progress,
                          bool always = false, const MatrixView* queries = nullptr) const;
-    // Of a plan's path the one that serves these points, made: where coarse panels do not pay that
-    // of all coordinates. `only`: no other queries will be searched for, so that whether they pay
-    // is tried with some of these.
+    // The path that will serve these points, with its filter made. Falls back to the
+    // full-dimensional filter where coarse panels do not pay. `only`: there are no other queries,
+    // so some of these serve to estimate the gain.
     Path served(Path path, const MatrixView& queries, Isa isa, int threads, ProgressMeter& progress,
                 bool always, bool only = false) const;
-    // What the filter of a path rounds to for these queries.
+    // The rounding of a path's filter for these queries.
     Rounding rounding(Path path, const MatrixView& queries, Isa isa) const;
     bool packed(Isa isa, Rounding rounding) const {
         const auto* const known = made(isa, rounding).value.load(std::memory_order_acquire);
@@ -62,33 +62,34 @@ public:
     }
     // The tree, made likewise; null where the metric is not monotone.
     const Tree* tree(Isa isa, int threads, ProgressMeter& progress) const;
-    // The same where it has been made, else null.
+    // The tree if it exists, else null.
     const Tree* known_tree() const { return known(tree_); }
-    // Which rows are equal, counted at the first call; null where few are. Throws as filter() does.
+    // The duplicate rows (repeats), counted at the first call; null where they are few. Throws as
+    // filter() does.
     const Repeats* repeats(int threads, ProgressMeter& progress) const;
-    // The same where they have been counted, else null.
+    // The duplicate rows if they have been counted, else null.
     const Repeats* known_repeats() const { return known(repeats_); }
-    // The same, counted where a sample has equal rows.
+    // Counts duplicate rows if a sample contains some; otherwise returns those already counted, or
+    // null.
     const Repeats* likely_repeats(int threads, ProgressMeter& progress) const;
 
-    // Of searches that a tree was tried with: how many it left to a filter.
+    // Record of searches that tried a tree: how many of them fell back to a filter.
     exact::ProjectionRecord& tree_record() const { return tree_record_; }
-    // Of the queries that the coarse panels of that rounding and instruction set were tried with.
+    // Record of queries tried with the coarse panels of this instruction set and rounding.
     exact::ProjectionRecord& record(Isa isa, Rounding rounding) const {
         return records_[static_cast<int>(isa)][static_cast<int>(rounding)];
     }
-    // What has been spent on queries for which no filter was packed, in readings of all rows by one
-    // query.
+    // Work spent on queries without a packed filter, in units of one query's scan of all rows.
     std::atomic<std::int64_t>& spared() const { return spared_; }
 
 private:
     mutable exact::ProjectionRecord records_[isa_count][rounding_count], tree_record_;
     mutable std::atomic<std::int64_t> spared_{0};
-    // No lock, which a fork() could leave held.
+    // Lock-free: a fork() could leave a lock held.
     template <class T>
     struct Lazy {
         std::atomic<const std::shared_ptr<const T>*> value{
-            nullptr};  // null: not known; of null: there is none
+            nullptr};  // null: not known; pointer to null: does not exist
         Lazy() = default;
         Lazy(const Lazy&) = delete;
         Lazy& operator=(const Lazy&) = delete;
@@ -101,8 +102,7 @@ private:
         const auto* const made = lazy.value.load(std::memory_order_acquire);
         return made ? made->get() : nullptr;
     }
-    // Panels of f32 serve the tiles of every instruction set, others those that they were packed
-    // for.
+    // Panels of f32 serve every instruction set; others serve the one that they were packed for.
     Lazy<Filter>& made(Isa isa, Rounding rounding) const {
         const bool for_all = rounding == Rounding::f32 || rounding == Rounding::direct;
         return made_[static_cast<int>(for_all ? Isa::baseline : isa)][static_cast<int>(rounding)];

@@ -1,6 +1,6 @@
-// Rows are put into buckets by a hash of their bits, each bucket is sorted by (hash, id), and each
-// row is compared with the one before it: a hash that two different rows share makes runs of equal
-// rows shorter, never wrong.
+// Counts duplicate rows. A hash of its bits assigns each row to a bucket; each bucket is sorted by
+// (hash, id), and each row is compared with its predecessor. A hash collision only shortens runs of
+// equal rows: counts are never too large.
 #include "cpu/points/repeats.h"
 
 #include <algorithm>
@@ -13,13 +13,13 @@ namespace kith::cpu {
 
 namespace {
 
-// So many rows that equal one are worth leaving out.
+// The number of duplicates of a row that makes skipping them worthwhile.
 constexpr std::uint32_t many_repeats = 256;
-// Rows that are looked at for equal ones, and how many of one kind say that these are worth leaving
-// out at once: a thirty-second of all, where a twentieth is more than lists hold.
+// Sampled rows, and the number of equal ones among them that justifies counting at once: 1/32 of
+// the sample. Candidate lists overflow if about 1/20 of all rows are equal.
 constexpr std::int64_t sampled_rows = 256;
 constexpr std::ptrdiff_t likely_repeats = 8;
-// Rows of a bucket, about, and between two polls.
+// Approximate rows per bucket, and rows between polls.
 constexpr std::int64_t bucket_rows = 1 << 14, rows_per_poll = 1 << 16;
 
 struct HashedRow {
@@ -27,7 +27,7 @@ struct HashedRow {
     std::int64_t id;
 };
 
-std::uint64_t mixed(std::uint64_t x) {  // the finaliser of splitmix64 (Steele 2014)
+std::uint64_t mixed(std::uint64_t x) {  // the finalizer of splitmix64 (Steele 2014)
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
     return x ^ (x >> 31);
@@ -45,7 +45,7 @@ std::uint64_t hash_of(const std::byte* row, std::size_t bytes) {
     return sum;
 }
 
-// The bits of rows.
+// Access to the bits of rows.
 class RowBits {
 public:
     explicit RowBits(const MatrixView& rows)
@@ -90,7 +90,7 @@ std::shared_ptr<const Repeats> Repeats::count(const MatrixView& rows, int thread
                         hashes[static_cast<std::size_t>(id)] = bits.hash(id);
                 });
     progress.throw_if_cancelled();
-    // Every row to its bucket, ids in order.
+    // Distributes the rows to buckets, with ids in order.
     const auto buckets = static_cast<std::uint64_t>(n / bucket_rows + 1);
     const auto bucket_of = [&](std::int64_t id) {
         return static_cast<std::size_t>(hashes[static_cast<std::size_t>(id)] % buckets);
@@ -133,7 +133,7 @@ std::shared_ptr<const Repeats> Repeats::count(const MatrixView& rows, int thread
     progress.throw_if_cancelled();
     return *std::max_element(most.begin(), most.end()) >= many_repeats ? repeats : nullptr;
 } catch (const std::bad_alloc&) {
-    return nullptr;  // the scan needs less
+    return nullptr;  // a scan needs less memory
 }
 
 }  // namespace kith::cpu

@@ -1,4 +1,4 @@
-// The memory of buffer.h.
+// Implements buffer.h.
 #include "cpu/primitives/buffer.h"
 
 #include "machine/large_memory.h"

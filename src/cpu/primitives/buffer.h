@@ -1,4 +1,4 @@
-// A cache-line aligned array of plain values, uninitialised; large ones on huge pages where the
+// A cache-line aligned array of trivial values, uninitialised. Large arrays use huge pages if the
 // system has them.
 #pragma once
 

@@ -1,5 +1,5 @@
-// The k-th smallest of some values for one instruction set: bisection by counting, on integers in
-// the order of the values.
+// The k-th smallest value for one instruction set: bisection by counting, on integers that order as
+// the values do.
 #pragma once
 
 #include "cpu/primitives/kth.h"
@@ -11,7 +11,7 @@ namespace {
 using Floats = VectorOps<float>;
 using Ints = Floats::M;
 
-// Bits of a float to an integer that orders as it does, and back.
+// Maps the bits of a float to an integer with the same order, and back.
 KITH_HD Ints ordered(Ints bits) {
     return bits ^ (Ints)((bits >> 31) & 0x7fffffff);
 }
@@ -25,7 +25,7 @@ KITH_HD std::int32_t sum_of(Ints v) {
     return sum;
 }
 
-// Halves the range that holds it until k keys are at most its upper end.
+// Halves the range that contains the result until k keys are at most its upper end.
 float kth(float* values, std::int64_t count, std::int64_t k) {
     constexpr int lanes = Floats::lanes;
     constexpr std::int32_t beyond = std::numeric_limits<std::int32_t>::max();
@@ -34,7 +34,7 @@ float kth(float* values, std::int64_t count, std::int64_t k) {
     const auto load = [&](std::int64_t i) __attribute__((always_inline)) {
         return (Ints)Floats::load(values + i);
     };
-    // Lanes beyond the last value are above all.
+    // Lanes beyond the last value compare above all values.
     Ints last = beyond - Ints{};
     if (rest > 0) {
         const Ints in = ordered((Ints)Floats::load_part(values + whole, rest));
@@ -53,7 +53,7 @@ float kth(float* values, std::int64_t count, std::int64_t k) {
         least = std::min<std::int32_t>(least, low[i]);
         most = std::max<std::int32_t>(most, high[i]);
     }
-    // At least k keys are at most `most`, fewer than k below `least`.
+    // Invariant: at least k keys are at most `most`, and fewer than k are below `least`.
     while (least < most) {
         const auto half = static_cast<std::uint32_t>(most) - static_cast<std::uint32_t>(least);
         const auto middle = static_cast<std::int32_t>(static_cast<std::uint32_t>(least) + half / 2);
@@ -69,7 +69,7 @@ float kth(float* values, std::int64_t count, std::int64_t k) {
         if (within >= k) most = middle;
         else least = middle + 1;
         if (within != k) continue;
-        // The largest of those k.
+        // The largest of those k keys.
         Ints top = last <= limit ? last : (~beyond - Ints{});
         for (std::int64_t j = 0; j < whole; j += lanes) {
             const Ints key = load(j), kept = key <= limit ? key : (~beyond - Ints{});

@@ -1,4 +1,4 @@
-// Which selection of the k-th smallest serves an instruction set.
+// Selects the k-th smallest kernel for an instruction set.
 #include "cpu/primitives/kth.h"
 
 #include "cpu/simd/dispatch.h"

@@ -1,4 +1,4 @@
-// The k-th smallest of some values, for one instruction set.
+// The k-th smallest value of an array, for one instruction set.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace kith::cpu {
 
-// The k-th smallest of `count` values without NaN, 1 <= k <= count, which it may change. For some
-// hundreds of values: it passes over them a dozen times, without a branch that depends on one.
+// The k-th smallest of `count` values without NaN, 1 <= k <= count. It may change `values`. Meant
+// for some hundreds of values: it makes about a dozen passes, without data-dependent branches.
 using KthSmallest = float (*)(float* values, std::int64_t count, std::int64_t k);
 
 KthSmallest kth_smallest(Isa isa);

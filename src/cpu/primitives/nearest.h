@@ -1,4 +1,4 @@
-// The k best of a stream of (rank, id), smaller first, with a threshold that is always that of all
+// The k best of a stream of (rank, id), smaller first. The threshold is always that of all pairs
 // seen so far.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace kith::cpu {
 
-// Sorted where k is small, a heap (the worst on top) where it is not.
+// A sorted array for small k, else a heap with the worst pair on top.
 class Nearest {
 public:
     explicit Nearest(std::int64_t k) : k_(static_cast<std::size_t>(k)) { best_.reserve(k_); }
@@ -21,7 +21,7 @@ public:
         worst_ = none;
     }
     double threshold() const { return worst_.rank; }
-    // Whether one of that rank and id would enter.
+    // True if a pair with this rank and id would enter.
     bool admits(double rank, std::int64_t id) const { return Neighbor{rank, id} < worst_; }
     void push(double rank, std::int64_t id) {
         const Neighbor candidate{rank, id};
@@ -33,7 +33,7 @@ public:
         best_[i] = candidate;
         if (best_.size() == k_) worst_ = best_.back();
     }
-    // In order; clear() comes next.
+    // Returns the pairs in order. Call clear() before the next push().
     const std::vector<Neighbor>& finish() {
         if (k_ > most_sorted) std::sort(best_.begin(), best_.end());
         return best_;

@@ -1,5 +1,5 @@
-// Rows of any element type as rows of binary64, for one instruction set; the loops are written for
-// the vectoriser.
+// Converts rows of any element type to binary64, for one instruction set; the loops are written for
+// the auto-vectorizer.
 #pragma once
 
 #include "cpu/primitives/rows.h"

@@ -1,4 +1,4 @@
-// Rows of any view as binary64.
+// Converts rows of any view to binary64.
 #include "cpu/primitives/rows.h"
 
 #include "cpu/simd/dispatch.h"

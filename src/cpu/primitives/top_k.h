@@ -16,13 +16,13 @@ struct Neighbor {
     }
 };
 
-// Appends below a threshold and cuts back to k when its buffer is full: amortised O(1) per accepted
-// pair.
+// Appends pairs below a threshold and cuts back to k when its buffer is full: amortised O(1) per
+// accepted pair.
 class TopK {
 public:
     explicit TopK(std::int64_t k) : k_(static_cast<std::size_t>(k)) {}
 
-    // What one takes at most.
+    // Upper limit of the memory of one object.
     static std::int64_t bytes(std::int64_t k) {
         return (2 * k + 64) * static_cast<std::int64_t>(sizeof(Neighbor));
     }
@@ -32,18 +32,18 @@ public:
         buffer_.push_back({rank, id});
         if (buffer_.size() >= 2 * k_ + 64) compact();
     }
-    // Whether that pair is among the k best of what had been pushed before the last settle().
+    // True if the pair is among the k best of those pushed before the last settle().
     bool enters(double rank, std::int64_t id) const { return Neighbor{rank, id} < worst_; }
-    // In ascending order.
+    // The ids in ascending order.
     std::vector<std::int64_t> ids() const {
         std::vector<std::int64_t> out;
         for (const Neighbor& n : buffer_) out.push_back(n.id);
         std::sort(out.begin(), out.end());
         return out;
     }
-    // No pair at this rank or above can enter any more.
+    // No pair at or above this rank can enter any more.
     double threshold() const { return worst_.rank; }
-    // Brings the threshold down to the k-th of what has been pushed.
+    // Lowers the threshold to the k-th best of all pushed pairs.
     void settle() {
         if (buffer_.size() > k_) compact();
         else if (buffer_.size() == k_) worst_ = *std::max_element(buffer_.begin(), buffer_.end());
@@ -51,7 +51,7 @@ public:
     void merge(const TopK& other) {
         for (const Neighbor& n : other.buffer_) push(n.rank, n.id);
     }
-    // The best of them in order, k at most; nothing is pushed after it.
+    // The k best pairs, or fewer, in order. Nothing may be pushed after it.
     const std::vector<Neighbor>& finish() {
         const std::size_t kept = std::min(k_, buffer_.size());
         std::partial_sort(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(kept),

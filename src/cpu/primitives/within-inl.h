@@ -1,5 +1,5 @@
-// Comparison of many values with one threshold for one instruction set: 64 values to a word of
-// bits, one branch for the word, which in a long row is almost always zero.
+// Compares many values with one threshold, for one instruction set: 64 values per word of bits, and
+// one branch per word. In a long row the word is almost always zero.
 #pragma once
 
 #include "cpu/primitives/within.h"

@@ -1,4 +1,4 @@
-// Which table of comparisons serves an instruction set.
+// Selects the table of comparisons for an instruction set.
 #include "cpu/primitives/within.h"
 
 #include "cpu/simd/dispatch.h"

@@ -1,4 +1,4 @@
-// Which of many values are within a threshold, for one instruction set.
+// Finds the values of an array that are within a threshold, for one instruction set.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,9 @@
 
 namespace kith::cpu {
 
-// Positions of the values that are at most `threshold` (`largest`: at least), ascending, into
-// positions[count]; returns how many. NaN is never within; nothing is within NaN.
+// Writes the positions of values that are at most `threshold` (`largest`: at least) to
+// positions[count], ascending, and returns their number. NaN is never within; nothing is within
+// NaN.
 template <class T>
 using Within = std::int64_t (*)(const T* values, std::int64_t count, T threshold, bool largest,
                                 std::uint32_t* positions);

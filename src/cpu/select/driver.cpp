@@ -1,5 +1,5 @@
-// kith::select on the CPU: rows shared out to threads, each by the chosen selector. Where rows are
-// fewer than threads they are cut into parts, whose results are merged.
+// kith::select on the CPU: the chosen selector runs on rows that threads share. If there are fewer
+// rows than threads, rows are cut into parts and the parts' results are merged.
 #include "cpu/select/driver.h"
 
 #include <algorithm>
@@ -14,16 +14,16 @@ namespace kith::cpu {
 
 namespace {
 
-// Shorter parts of a row cost more in merging than they save.
+// Shorter parts of a row cost more to merge than they save.
 constexpr std::int64_t least_part = 1 << 17;
-// Indexes within a slice have 32 bits.
+// Indices within a slice have 32 bits.
 constexpr std::int64_t most_part = std::int64_t{1} << 31;
-// Values that are selected from in some hundredths of a second.
+// Values that a thread selects from between two polls for cancellation.
 constexpr std::int64_t responsive_part = 1 << 25;
-// Values that one task sees at least, so that taking it costs nothing.
+// The least number of values of a task, so that scheduling it costs next to nothing.
 constexpr std::int64_t task_values = 1 << 14;
-// Columns that lie together are read together: as many rows as share a cache line, while their copy
-// stays this small.
+// Adjacent rows of a column-major matrix are read together: as many as share a cache line, while
+// their copy is within copied_bytes.
 constexpr std::int64_t line_bytes = 64, copied_bytes = 8 << 20;
 
 template <class T>
@@ -31,7 +31,7 @@ using Function = void (*)(const RowSlice<T>&, std::vector<Packed<T>>&);
 
 template <class T>
 Function<T> function_of(std::string_view name) {
-    // In the order of `selectors`.
+    // Has the order of `selectors`.
     constexpr Function<T> functions[] = {
 #define KITH_CPU_SELECTOR(function, ...) function<T>,
 #include "cpu/select/selectors.def"
@@ -45,10 +45,10 @@ Function<T> function_of(std::string_view name) {
 template <class T>
 struct Scratch {
     std::vector<Packed<T>> kept;
-    std::vector<T> rows;  // of a matrix in columns or of another type, side by side
+    std::vector<T> rows;  // dense copies of rows of a column-major or converted matrix
 };
 
-// A selection among elements of E, that are compared as T, and where it goes.
+// A selection among elements of E, compared as T, and its outputs.
 template <class T, class E>
 struct Job {
     const Selection& selection;
@@ -73,8 +73,7 @@ struct Job {
         if (worker == 0) progress.poll("select");
     }
 
-    // The result of a row from the columns column(0), column(1), ..., whose elements are
-    // value(column).
+    // Writes the result of row i: columns column(0), column(1), ..., with elements value(column).
     template <class Column, class Value>
     void put(std::int64_t i, Column column, Value value) const {
         const std::int64_t first = i * selection.k, count = kept(i);
@@ -116,7 +115,7 @@ void select_row(const Job<T, E>& job, std::int64_t row, const T* in, std::int64_
         });
 }
 
-// Rows [first, first + count), columns [column, column + n) as dense rows of T.
+// Copies rows [first, first + count), columns [column, column + n) to dense rows of T.
 template <class T, class E>
 void copy_rows(const Job<T, E>& job, std::int64_t first, std::int64_t count, std::int64_t column,
                std::int64_t n, std::vector<T>& rows) {
@@ -213,9 +212,9 @@ void select_parts(const Job<T, E>& job, std::int64_t parts) {
     });
 }
 
-// Parts of each row: for every thread to have work, each long against what it keeps.
+// The number of parts per row. It gives every thread work, and keeps parts long compared with k.
 std::int64_t parts_of(std::int64_t rows, std::int64_t n, std::int64_t k, int threads) {
-    // Long rows in parts that a cancelled call does not wait for.
+    // Long rows are cut into parts short enough for cancellation.
     const std::int64_t needed =
         std::max((n + most_part - 1) / most_part, n / std::max(responsive_part, 16 * k));
     if (rows >= threads) return needed;

@@ -11,7 +11,7 @@ void select_heap(const RowSlice<T>& slice, std::vector<Packed<T>>& kept) {
     kept.clear();
     for (std::int64_t i = 0; i < slice.k; ++i) kept.push_back(slice.packed(i));
     std::make_heap(kept.begin(), kept.end());
-    // Values come in index order: one that ties with the k-th comes after it and is not needed.
+    // Values come in index order: a value that ties with the k-th comes later and is not needed.
     Key<T> worst = key_of<T>(kept.front());
     for (std::int64_t i = slice.k; i < slice.count; ++i) {
         const Key<T> key = slice.key(i);

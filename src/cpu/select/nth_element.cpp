@@ -1,5 +1,5 @@
-// Selection by introselect on a copy of the whole slice: O(count) whatever k is, then a sort of the
-// k.
+// Selection by introselect on a copy of the whole slice, O(count) for every k, followed by a sort
+// of the k results.
 #include <algorithm>
 
 #include "cpu/select/selector.h"

@@ -1,10 +1,10 @@
-// The contract of a CPU selector: one slice of values in, its k smallest out, packed as (key of the
-// value, index).
+// The contract of a CPU selector: it takes a slice of values and returns its k smallest, packed as
+// (key of the value, index).
 //
 // A selector is one file with template <class T> void function(const RowSlice<T>&,
 // std::vector<Packed<T>>& kept) for float and double, and a line in selectors.def. The driver
-// (driver.cpp) cuts rows into slices, calls it from several threads and merges; a selector may
-// trust the slice: 1 <= k <= count < 2^32, k within its range.
+// (driver.cpp) cuts rows into slices, calls it from several threads and merges the results. A
+// selector may assume 1 <= k <= count < 2^32 and a k within its range.
 #pragma once
 
 #include <type_traits>
@@ -18,8 +18,8 @@ namespace kith::cpu {
 
 __extension__ typedef unsigned __int128 Wide;
 
-// Ascending order of Packed is the order of select(): the key of the value, then the index. All are
-// distinct.
+// The order of Packed is that of select(): ascending by the key of the value, then by index. All
+// values are distinct.
 template <class T>
 using Packed = std::conditional_t<sizeof(T) == 4, std::uint64_t, Wide>;
 template <class T>
@@ -60,7 +60,7 @@ struct RowSlice {
 #include "cpu/select/selectors.def"
 #undef KITH_CPU_SELECTOR
 
-// For the end of a selector's file.
+// Place this at the end of a selector's file.
 #define KITH_INSTANTIATE_SELECTOR(function)                                             \
     template void function<float>(const RowSlice<float>&, std::vector<Packed<float>>&); \
     template void function<double>(const RowSlice<double>&, std::vector<Packed<double>>&);

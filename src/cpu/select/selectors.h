@@ -1,4 +1,4 @@
-// The CPU selectors as plain data: what the planner, help texts and tests know of them.
+// The CPU selectors as plain data, for the planner, help texts and tests.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ inline constexpr auto selectors = std::to_array<Selector>({
 #undef KITH_CPU_SELECTOR
 });
 
-// Null where no selector has that name.
+// Null if no selector has that name.
 constexpr const Selector* find_selector(std::string_view name) {
     for (const Selector& s : selectors)
         if (name == s.name) return &s;

@@ -1,8 +1,9 @@
-// Selection against a threshold: whole vectors of values are compared with it, the few that pass go
-// to a buffer, which nth_element cuts back to k (and lowers the threshold by) when it is full.
+// Selection against a threshold. Whole vectors of values are compared with it, and the few
+// candidates go to a buffer. When the buffer is full, nth_element cuts it back to k and lowers the
+// threshold.
 //
-// The first threshold comes from a sample, so that about two k pass in any order of the values. It
-// is a guess: where fewer than k values pass, the slice is read again without it.
+// The first threshold comes from a sample, so that about 2 k values pass in any order of the
+// values. If fewer than k values pass, the slice is read again without it.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,13 +15,12 @@ namespace kith::cpu {
 
 namespace {
 
-// Values compared between two looks at the threshold: in the first level of cache, with their
-// positions.
+// Values compared between two checks of the threshold: they and their positions fit in L1.
 constexpr std::int64_t block_values = 2048;
-// A sample of one value in 64 costs a small part of the pass that it saves; fewer than these many
-// say too little, more sharpen nothing.
+// Sampling one value in 64 costs a small part of the pass that it saves. Fewer than least_samples
+// give a poor estimate; more than most_samples hardly improve it.
 constexpr std::int64_t sample_share = 64, least_samples = 128, most_samples = 4096;
-// Shorter slices, and those that keep over a third, take the threshold of their first full buffer.
+// Shorter slices, and slices that keep over a third, take the threshold of their first full buffer.
 constexpr std::int64_t least_sampled = 512, largest_share = 3;
 
 template <class T>
@@ -29,14 +29,14 @@ Within<T> kernel(Isa isa) {
     else return within_kernels(isa).f64;
 }
 
-// Everything but NaN is within it.
+// A threshold that everything but NaN is within.
 template <class T>
 T loosest(bool largest) {
     const T infinity = std::numeric_limits<T>::infinity();
     return largest ? -infinity : infinity;
 }
 
-// The threshold that exactly the values better than `v` are within; NaN where there are none.
+// The threshold that exactly the values better than `v` are within; NaN if there are none.
 template <class T>
 T better_than(T v, bool largest) {
     if (v != v) return loosest<T>(largest);
@@ -76,7 +76,7 @@ public:
         }
     }
 
-    // Back to k, which lowers the threshold.
+    // Cuts the buffer back to k, which lowers the threshold.
     void cut() {
         const auto k = static_cast<std::size_t>(slice_.k);
         if (kept_.size() < k) return;
@@ -111,17 +111,18 @@ private:
     std::size_t capacity_;
     bool limited_ = false;
     T threshold_ = 0;
-    Key<T> worst_ = exact::Order<T>::nan;  // of the k-th, once there has been a cut
+    Key<T> worst_ = exact::Order<T>::nan;  // of the k-th value, after the first cut
 };
 
-// A value that about twice k values are better than; NaN where the sample holds too few numbers.
+// A value that about 2 k values are better than; NaN if the sample holds too few numbers.
 template <class T>
 T guess(const RowSlice<T>& slice, std::vector<Packed<T>>& sample) {
     const std::int64_t count = std::clamp(slice.count / sample_share, least_samples, most_samples),
                        step = slice.count / count;
     sample.clear();
     for (std::int64_t i = 0; i < count; ++i) sample.push_back(slice.packed(i * step));
-    // Enough beyond the expected rank of the k-th that one slice in thousands has to be read again.
+    // A margin above the expected rank of the k-th: about one slice in thousands has to be read
+    // again.
     const double expected = static_cast<double>(slice.k * count) / static_cast<double>(slice.count);
     const auto rank = static_cast<std::int64_t>(std::ceil(expected + 4 * std::sqrt(expected) + 4));
     if (rank >= count) return std::numeric_limits<T>::quiet_NaN();

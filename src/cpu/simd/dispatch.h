@@ -1,11 +1,10 @@
-// Which instruction set's table of kernels serves: one definition for every kernel that
+// Selects the table of kernels for an instruction set: one definition for every kernel that
 // target.cpp.in instantiates.
 #pragma once
 
 #include "cpu/simd/isa.h"
 
-// The function `table`, which returns a Table, as each instruction set's translation unit defines
-// it.
+// Declares the function `table`, which returns a Table, of each instruction set's translation unit.
 #if defined(__x86_64__)
 #define KITH_TABLES(Table, table) \
     namespace baseline {          \

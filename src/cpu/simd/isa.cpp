@@ -1,4 +1,4 @@
-// Instruction sets by name, and which of them this machine has.
+// Names of instruction sets, and detection of those that this machine has.
 #include "cpu/simd/isa.h"
 
 #include <atomic>
@@ -31,12 +31,12 @@ const char* name(Isa isa) {
 #if defined(__x86_64__)
 namespace {
 
-// Products of bf16 and of 8-bit numbers in matrix registers, which the system has to save and to
-// permit: for this process, once.
+// Products of bf16 and int8 in matrix registers. The system has to save these registers and to
+// permit their use, once per process.
 bool has_amx() {
 #if defined(__linux__)
     constexpr unsigned products = 1u << 22 | 1u << 24 | 1u << 25,
-                       saved = 3u << 17;  // bf16, registers, bytes
+                       saved = 3u << 17;  // bf16, registers, int8
     constexpr long ask_permission = 0x1023, tile_data = 18;
     unsigned a = 0, b = 0, c = 0, d = 0;
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & products) != products) return false;
@@ -49,13 +49,13 @@ bool has_amx() {
 #endif
 }
 
-// Not every compiler's __builtin_cpu_supports knows it.
+// Some compilers' __builtin_cpu_supports does not know F16C.
 bool has_f16c() {
     unsigned a = 0, b = 0, c = 0, d = 0;
     return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
 }
 
-// A bit for each Isa, and those of more instructions.
+// One bit per Isa, and bits for further instructions.
 constexpr unsigned bit_of(Isa isa) {
     return 1u << static_cast<int>(isa);
 }
@@ -77,8 +77,7 @@ unsigned ask_processor() {
     return sets;
 }
 
-// Asked once: in a virtual machine cpuid takes tens of microseconds. 0: not yet. Two threads may
-// both ask.
+// Asked once, because cpuid traps in a virtual machine. 0: not yet known. Two threads may both ask.
 constinit std::atomic<unsigned> known_sets{0};
 
 unsigned sets() {

@@ -5,7 +5,7 @@
 
 namespace kith::cpu {
 
-// `amx`: avx512, but for products of bf16 and of bytes, which are made in matrix registers.
+// `amx`: avx512, with products of bf16 and int8 in matrix registers.
 enum class Isa { baseline, avx2, avx512, amx };
 inline constexpr int isa_count = 4;
 inline bool has_avx512(Isa isa) {
@@ -14,13 +14,14 @@ inline bool has_avx512(Isa isa) {
 
 const char* name(Isa isa);
 bool supported(Isa isa);
-// Products of bf16 (AVX512_BF16), beside Isa::avx512 and Isa::amx.
+// Products of bf16 (AVX512_BF16), in addition to Isa::avx512 and Isa::amx.
 bool supports_bf16();
-// Products of whole numbers of 8 bits (AVX512_VNNI), beside Isa::avx512.
+// Products of int8 (AVX512_VNNI), in addition to Isa::avx512.
 bool supports_vnni();
-// The best one that this machine has.
+// The best instruction set of this machine.
 Isa best_isa();
-// The one of that name; "" is the best. Throws invalid_argument for an unknown or unsupported one.
+// The instruction set with this name; "" is the best. Throws invalid_argument for an unknown or
+// unsupported one.
 Isa isa_named(const std::string& name);
 
 }  // namespace kith::cpu

@@ -1,4 +1,4 @@
-// Comparison of the lanes of a vector with a threshold, as bits.
+// Compares the lanes of a vector with a threshold; the result is a bit mask.
 #pragma once
 
 #include "cpu/simd/vector_ops-inl.h"

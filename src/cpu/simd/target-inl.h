@@ -1,12 +1,12 @@
-// Begins a translation unit that is compiled for one instruction set: KITH_LEVEL 0 (what the
-// compiler assumes), 1 (AVX2) or 2 (AVX-512; with KITH_BF16 its products of bf16, with KITH_VNNI
-// those of bytes, with KITH_AMX products of both in matrix registers), and names its namespace
-// KITH_TARGET.
+// Begins a translation unit that is compiled for one instruction set, and names its namespace
+// KITH_TARGET. KITH_LEVEL is 0 (the compiler's default), 1 (AVX2) or 2 (AVX-512). Level 2 adds
+// products of bf16 with KITH_BF16, of int8 with KITH_VNNI, and of both in matrix registers with
+// KITH_AMX.
 //
-// Everything that follows gets the instruction set by a pragma, which is why the standard headers
-// come before it (their inline functions are shared with other units and must run anywhere) and the
-// metrics after it (they are templates, inlined into each unit). Such a unit defines nothing
-// outside its namespace but its table. One of level 1 or 2 ends with KITH_TARGET_END.
+// A pragma gives the instruction set to everything that follows. The standard headers therefore
+// come before it: their inline functions are shared with other units and must run anywhere. The
+// metrics come after it: they are templates, inlined into each unit. Such a unit defines nothing
+// outside its namespace but its table. A unit of level 1 or 2 ends with KITH_TARGET_END.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,8 @@
-// The operations of metric/ops.h on SIMD vectors: the compiler's vector types, with intrinsics
-// where those have no operator.
+// The operations of metric/ops.h on SIMD vectors: the compiler's vector types, with intrinsics for
+// operations without an operator.
 //
-// Not Highway: the one that Debian 12 has no SSE2 target, and a metric's step must be compiled
-// under the target's pragma.
+// Highway does not serve here: Debian 12's version has no SSE2 target, and a metric's step must be
+// compiled under the target's pragma.
 #pragma once
 
 #include "metric/ops.h"
@@ -35,7 +35,7 @@ struct VectorOps {
     KITH_HD static void store(T* p, V v) {
         *reinterpret_cast<typename Lanes<T>::Unaligned*>(p) = v;
     }
-    // The first `width` < lanes elements, then zeros; touches nothing beyond them.
+    // The first `width` < lanes elements, zero-padded; reads nothing beyond them.
     KITH_HD static V load_part(const T* p, int width) {
         V v{};
         std::memcpy(&v, p, static_cast<std::size_t>(width) * sizeof(T));
@@ -44,7 +44,7 @@ struct VectorOps {
     KITH_HD static void store_part(T* p, V v, int width) {
         std::memcpy(p, &v, static_cast<std::size_t>(width) * sizeof(T));
     }
-    // Lanes below `width`.
+    // A mask of the lanes below `width`.
     KITH_HD static M first(int width) {
         M index;
         for (int i = 0; i < lanes; ++i) index[i] = i;
@@ -104,7 +104,7 @@ struct VectorOps {
         return all(m) ? likely : select(m, likely, map2(f, a, b));
     }
 
-    // The scalar function on every lane, as a loop that the compiler turns back into vector code.
+    // Applies the scalar function to every lane; the compiler turns the loop into vector code.
     template <class F>
     KITH_HD static V map(F f, V a) {
         alignas(vector_bytes) T lane[lanes];

@@ -1,5 +1,5 @@
 // exp, log and pow of metric/portable.h on vectors of doubles: the same operations in the same
-// order on every lane, and so the same bits.
+// order on every lane, hence bit-identical results.
 #pragma once
 
 #include "cpu/simd/vector_ops-inl.h"
@@ -7,15 +7,15 @@
 namespace kith::cpu::KITH_TARGET {
 namespace {
 
-// What formula/operations.h wants of a vocabulary.
+// The operations that formula/operations.h requires.
 struct VectorFormulaOps : VectorOps<double> {
     KITH_HD static V nan() { return set(std::numeric_limits<double>::quiet_NaN()); }
     KITH_HD static M integer(std::int64_t i) { return i - M{}; }
-    // Of what may wrap around: the bits of a NaN or of a negative number.
+    // Unsigned, for operations that may wrap around: the bits of a NaN or of a negative number.
     typedef std::uint64_t Bits __attribute__((vector_size(vector_bytes)));
     KITH_HD static M minus(M a, M b) { return (M)((Bits)a - (Bits)b); }
     KITH_HD static M shifted_left(M a, int by) { return (M)((Bits)a << by); }
-    // 1.5 * 2^52, to which adding a small integer, as bits or as a double, is the same.
+    // 1.5 * 2^52: adding a small integer to its bits equals adding it as a double.
     static constexpr double shifter = 0x1.8p52;
     static constexpr std::int64_t shifter_bits = 0x4338000000000000;
 
@@ -82,11 +82,11 @@ struct VectorFormulaOps : VectorOps<double> {
                     t, p);
     }
 
-    // Whether any_pow multiplies.
+    // True if any_pow multiplies.
     static bool small_whole(double p) {
         return p >= -16.0 && p <= 16.0 && p == static_cast<double>(static_cast<int>(p));
     }
-    // any_pow for one exponent of another kind.
+    // any_pow for one exponent outside small_whole().
     KITH_HD static V far_power(V t, double p) {
         const double size = p < 0 ? -p : p;
         const bool large = size >= 0x1p53, nan_power = p != p;

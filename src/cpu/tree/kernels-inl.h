@@ -1,6 +1,6 @@
-// Kernels of trees for one instruction set: a lane per point or box, whose partial sums are vectors
-// of their own, joined as in exact/canonical.h. Partial sums beyond d are left out: monotone
-// metrics (metric::Traits) permit it.
+// Tree kernels for one instruction set. A lane is a point or a box; its partial sums are separate
+// vectors, joined as in exact/canonical.h. Partial sums beyond d are left out, which monotone
+// metrics (metric::Traits) permit.
 #pragma once
 
 #include <type_traits>
@@ -17,7 +17,7 @@ using Real = VectorOps<double>;
 using V = Real::V;
 inline constexpr int W = Real::lanes;
 
-// The tree over the first `used` partial sums.
+// Reduces the first `used` partial sums by a tree.
 template <class M, int half, int used>
 KITH_HD void join(V* a) {
     if constexpr (half > 0) {
@@ -27,7 +27,7 @@ KITH_HD void join(V* a) {
     }
 }
 
-// The distance key of each lane, the terms being step(a, j) of coordinate j.
+// The distance key of each lane; step(a, j) adds the term of coordinate j.
 template <class M, int dims, class Step>
 KITH_HD V lane_keys(std::int64_t d, const Step& step) {
     static_assert(M::accumulators == 1 && M::aux == 0);
@@ -68,8 +68,8 @@ std::uint64_t keys(const double* q, const double* leaf, double threshold,
     return within;
 }
 
-// Distance keys of a point of each box, whose coordinate choose(q's, the lower end, the upper end,
-// to) gives.
+// Distance keys of one point of each box. choose(q's coordinate, lower end, upper end, to) gives
+// the point's coordinate.
 template <class M, int dims, class Choose>
 std::uint64_t box_keys(const double* q, const double* node, double threshold,
                        const metric::Params& params, double* out, const Choose& choose) {

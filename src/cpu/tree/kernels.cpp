@@ -1,11 +1,11 @@
-// Which table of kernels of trees serves an instruction set.
+// Selects the table of tree kernels for an instruction set.
 #include "cpu/tree/kernels.h"
 
 #include "cpu/simd/dispatch.h"
 
 namespace kith::cpu {
 
-// Of each metric: any number of dimensions, then 1, 2, ..., unrolled_dimensions.
+// For each metric: any number of dimensions, then 1, 2, ..., unrolled_dimensions.
 KITH_TABLES(const TreeKernels*, tree_kernel_table)
 
 const TreeKernels& tree_kernels(MetricId id, Isa isa, std::int64_t d) {

@@ -1,5 +1,5 @@
-// A k-d tree's order by selection of medians: ranges larger than a block one level after the other,
-// each block then on a copy of its rows that stays in the cache.
+// Computes a k-d tree order by median selection. Ranges larger than a block are split level by
+// level; each block then works on a copy of its rows that stays in cache.
 #include "cpu/tree/order.h"
 
 #include <algorithm>
@@ -12,15 +12,15 @@ namespace kith::cpu {
 
 namespace {
 
-// Rows of which the widest coordinate is estimated.
+// Rows sampled to estimate the widest coordinate.
 constexpr std::int64_t sampled = 64;
-// Rows of a block, about: with three coordinates and what is sorted they fit into L2.
+// Approximate rows per block: with three coordinates and the sort entries they fit in L2.
 constexpr std::int64_t block_rows = 8192;
-// A selection among more is cut into passes, between which the progress is looked at.
+// Larger selections are cut into passes, with a check of the progress between them.
 constexpr std::int64_t pass_rows = 1 << 22, pivot_sample = 1024;
 
 struct Entry {
-    double value;     // of the coordinate that is split
+    double value;     // of the coordinate to split
     std::int64_t at;  // row
 };
 
@@ -43,7 +43,7 @@ std::int64_t widest(const Entry* entries, std::int64_t count, const double* rows
     return best;
 }
 
-// Brings the `left` smallest of the entries before the others.
+// Moves the `left` smallest entries to the front.
 template <class Less, class GoOn>
 void select(Entry* first, Entry* last, std::int64_t left, const Less& less, const GoOn& go_on) {
     Entry* const middle = first + left;
@@ -64,7 +64,7 @@ void select(Entry* first, Entry* last, std::int64_t left, const Less& less, cons
     if (go_on()) std::nth_element(first, middle, last, less);
 }
 
-// Splits the ranges of `span` entries among `count` of them that the numbers [begin, end) count.
+// Splits range number `range` of `span` entries among `count`.
 template <class Less, class GoOn>
 void split(Entry* entries, std::int64_t count, std::int64_t range, std::int64_t span,
            const double* rows, std::int64_t d, const Less& less, const GoOn& go_on) {

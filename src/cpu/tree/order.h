@@ -1,5 +1,4 @@
-// The order in which the leaves of a k-d tree follow each other: neighbours in space lie near each
-// other.
+// The order of the leaves of a k-d tree: points near each other in space are near in the order.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +7,10 @@
 
 namespace kith::cpu {
 
-// Orders the `count` numbers of rows of `rows` (d values each, none of them NaN) such that every
-// aligned range of `leaf` times a power of two numbers is on one side of its twin range, in the
-// coordinate in which both together extend the most, as far as a sample of them tells. Of equal
-// values the smaller number comes first. Stops early where `progress` is cancelled.
+// Permutes the `count` row numbers of `rows` (d values each, no NaN) into k-d tree order. Every
+// aligned range of `leaf` times a power of two numbers lies on one side of its twin range. The
+// split is in the coordinate with the largest extent over both, as estimated from a sample. Equal
+// values are ordered by row number. Stops early when `progress` is cancelled.
 void order_rows(const double* rows, std::int64_t d, std::int64_t* numbers, std::int64_t count,
                 std::int64_t leaf, int threads, ProgressMeter& progress);
 

@@ -1,4 +1,4 @@
-// Making a tree: map, order, fill the leaves, join the boxes.
+// Builds a tree: maps and orders the points, fills the leaves, joins the boxes.
 #include "cpu/tree/tree.h"
 
 #include <algorithm>
@@ -79,14 +79,14 @@ void Tree::fill_leaf(const double* rows, std::int64_t leaf) {
     double* const to = coordinates_.data() + leaf * d_ * leaf_points;
     const std::int64_t here = count(leaf);
     for (std::int64_t p = 0; p < leaf_points; ++p) {
-        // Beyond the last point its copies: nothing looks at them.
+        // Pads with copies of the last point, which are never read as results.
         const double* const row = rows + ids(leaf)[std::min(p, here - 1)] * d_;
         for (std::int64_t j = 0; j < d_; ++j) to[j * leaf_points + p] = row[j];
     }
 }
 
-// The boxes of a node from the leaves, or the nodes, below them; what is left of the node is boxes
-// of nothing.
+// Computes the boxes of a node from the leaves or nodes below them; unused boxes of the node are
+// empty.
 void Tree::join(int level, std::int64_t node) {
     Level& own = levels_[static_cast<std::size_t>(level)];
     double* const ends = own.ends.data() + node * 2 * d_ * node_boxes;

@@ -1,4 +1,4 @@
-// Points in the order of a k-d tree, in leaves, and the bounding boxes of the leaves and of groups
+// Points in k-d tree order, grouped in leaves, with the bounding boxes of the leaves and of groups
 // of them.
 #pragma once
 
@@ -16,23 +16,22 @@
 
 namespace kith::cpu {
 
-// The points without NaN, mapped by the metric (metric.h). Leaves hold leaf_points of them each,
-// the last one what is left. Level 0 has the boxes of the leaves, each further level those of the
-// nodes of the level before, a node being node_boxes boxes that follow each other; the last level
-// is one node.
+// The points without NaN, mapped by the metric (metric.h). Leaves hold leaf_points each, the last
+// one the remainder. Level 0 holds the boxes of the leaves; each further level holds those of the
+// nodes of the level before. A node is node_boxes consecutive boxes; the last level is one node.
 class Tree {
 public:
-    // Null where the metric is not monotone. Throws where `progress` is cancelled.
+    // Null if the metric is not monotone. Throws when `progress` is cancelled.
     static std::shared_ptr<const Tree> make(const MatrixView& rows, const MetricSpec& metric,
                                             Isa isa, int threads, ProgressMeter& progress);
 
     std::int64_t points() const { return points_; }
     std::int64_t leaves() const { return (points_ + leaf_points - 1) / leaf_points; }
-    // Of a leaf: how many points, their coordinates as TreeKernels::keys takes them, their ids.
+    // A leaf's number of points, their coordinates in the layout of TreeKernels::keys, their ids.
     std::int64_t count(std::int64_t leaf) const {
         return leaf + 1 < leaves() ? leaf_points : points_ - leaf * leaf_points;
     }
-    // How many points there are in a box of a level.
+    // The number of points in a box of a level.
     std::int64_t count(int level, std::int64_t box) const {
         const std::int64_t points =
             leaf_points << (level * std::countr_zero(static_cast<std::uint64_t>(node_boxes)));
@@ -47,8 +46,8 @@ public:
     const std::vector<std::int64_t>& nan_rows() const { return nan_rows_; }
 
     int levels() const { return static_cast<int>(levels_.size()); }
-    // Of a node: how many boxes, as TreeKernels::bounds takes them, the least id of the points of
-    // each.
+    // A node's number of boxes, their bounds in the layout of TreeKernels::bounds, and the least id
+    // of the points in each box.
     std::int64_t boxes(int level, std::int64_t node) const {
         const std::int64_t all = levels_[static_cast<std::size_t>(level)].boxes;
         return all - node * node_boxes < node_boxes ? all - node * node_boxes : node_boxes;
@@ -76,11 +75,11 @@ private:
     std::vector<std::int64_t> nan_rows_;
 };
 
-// Rows of any view as a monotone metric maps them: rows x d values, and whether a row has a NaN.
+// Rows of any view, mapped by a monotone metric: rows x d values, and whether a row has a NaN.
 struct MappedRows {
     Buffer<double> values;
     Buffer<std::uint8_t> nan;
-    // Numbers of the rows without, ascending.
+    // Numbers of the rows without NaN, ascending.
     std::vector<std::int64_t> numbers;
 };
 MappedRows map_rows(const MatrixView& rows, std::int64_t first, std::int64_t count,
