@@ -45,12 +45,10 @@ void fill_excluded(float* half_norm, std::int64_t count, cudaStream_t stream);
 void byte_thresholds(const float* threshold, const float* error, const std::uint8_t* overflowed,
                      std::int64_t q, double step, int* out, cudaStream_t stream);
 
-// One pass over such vectors (sm_90a alone), of which FilterPass::width counts pairs of numbers;
-// half norms and thresholds are the ints above. Neither `all` nor columns that are queries. With
-// FilterPass::point_terms half norms and thresholds are terms of the sums, as of augmented vectors
-// (augmented.h): then a pair passes whose sum is negative.
-void bytes_pass_sm_90a(const FilterPass& pass, cudaStream_t stream);
-void augmented_bytes_pass_sm_90a(const FilterPass& pass, cudaStream_t stream);
+// A sweep over such vectors (Format::int8) has sm_90a alone. Operands::width counts pairs of
+// numbers; half norms and thresholds are the ints above. It has neither Sink::all nor
+// column_threshold. With Operands::point_terms, half norms and thresholds are terms of the sums, as
+// in augmented vectors (augmented.h): a pair passes whose sum is negative.
 
 // Terms: planes of byte_terms numbers a row, half of all for half norms and half for thresholds. Of
 // a half norm h and a threshold T less `base` they hold h - T - 1 exactly, as digits times 127 each

@@ -36,9 +36,4 @@ KITH_HD std::int64_t direct_place(std::int64_t row, std::int64_t i, std::int64_t
            row % filter_tile_queries;
 }
 
-void direct_pass(const FilterPass& pass, cudaStream_t stream);
-// The same of steps that count bits (exact::counts_bits). Half norms of points are their sizes, how
-// many bits are set, and tie_share; +inf as elsewhere.
-void bits_pass(const FilterPass& pass, cudaStream_t stream);
-
 }  // namespace kith::gpu

@@ -45,7 +45,7 @@ __device__ __forceinline__ void load_four(float (&to)[8], int i, const float* fr
 }
 
 // What is done with pairs whose values prove enough: nothing, or they are counted and not listed
-// (sure_pairs.h).
+// (Sink::sure_up_to).
 struct AllListed {
     static constexpr bool counts = false;
 };
