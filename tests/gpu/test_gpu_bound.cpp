@@ -276,7 +276,7 @@ public:
         pass.ld = padded;
         const Terms found{form, to_host(e.get(), q), to_host(f.get(), n), to_host(h.get(), n), to_host(unfit.get(), q)};
         for (const gpu::FilterIsa isa : instruction_sets()) {
-            gpu::filter_pass(pass, isa, nullptr);
+            gpu::sweep(pass, isa, nullptr);
             check(found, to_host(all.get(), q * padded), padded,
                   label_ + ", " + std::to_string(terms) + " terms, kappa " + std::to_string(form.kappa) +
                       (isa == gpu::FilterIsa::sm_80 ? ", sm_80" : ", sm_90a"),
@@ -399,7 +399,7 @@ private:
             gpu_arrays::check(cudaMemcpy(copy->get(), plain.e.data(), bytes, cudaMemcpyHostToDevice));
         counts.clear_to(0);
         gpu::augment_queries(q, plain.form.gamma, base.get(), threshold.get(), error.get(), query_terms.get(), nullptr);
-        gpu::filter_pass(pass, gpu::FilterIsa::sm_90a, nullptr);
+        gpu::sweep(pass, gpu::FilterIsa::sm_90a, nullptr);
         Terms grown = plain;
         grown.e = to_host(error.get(), q);
         const std::vector<float> used = to_host(threshold.get(), q);

@@ -499,7 +499,7 @@ TEST(GpuBoundLists, AValueAtTheLimitPasses) {
         gpu::FilterPass dense = pass;
         dense.all = all.get();
         dense.ld = n;
-        gpu::filter_pass(dense, isa, nullptr);
+        gpu::sweep(dense, isa, nullptr);
         gpu_arrays::check(cudaDeviceSynchronize());
         const std::vector<float> values = all.host();
         std::vector<float> threshold;
@@ -512,7 +512,7 @@ TEST(GpuBoundLists, AValueAtTheLimitPasses) {
         sparse.candidates = candidates.get();
         sparse.counts = counts.get();
         sparse.capacity = n;
-        gpu::filter_pass(sparse, isa, nullptr);
+        gpu::sweep(sparse, isa, nullptr);
         gpu_arrays::check(cudaDeviceSynchronize());
         const std::vector<Candidate> found = candidates.host();
         for (std::int64_t i = 0; i < q; ++i) {
@@ -550,7 +550,7 @@ TEST(GpuBoundLists, AFullListIsWrittenToItsEnd) {
         const OnDevice<std::int32_t> counts(std::vector<std::int32_t>(q, 0));
         pass.candidates = candidates.get();
         pass.counts = counts.get();
-        gpu::filter_pass(pass, isa, nullptr);
+        gpu::sweep(pass, isa, nullptr);
         gpu_arrays::check(cudaDeviceSynchronize());
         const std::vector<Candidate> found = candidates.host();
         EXPECT_EQ(std::vector<std::int32_t>(q, n), counts.host());

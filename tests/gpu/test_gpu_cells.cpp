@@ -160,7 +160,7 @@ Looked attack(const Spectrum& points, const Spectrum& queries, const std::string
     every.width = filter.form.width;
     every.all = all.get();
     every.ld = padded;
-    gpu::filter_pass(every, gpu::FilterIsa::sm_90a, nullptr);
+    gpu::sweep(every, gpu::FilterIsa::sm_90a, nullptr);
     const std::vector<float> values = to_host(all.get(), q * padded);
     gpu::Buffer<std::uint8_t> overflowed(q, nullptr);
     overflowed.clear_to(0);

@@ -68,7 +68,7 @@ void attack(const Clustered& points, const Clustered& queries, const std::string
     gpu::FilterPass every = pass;
     every.all = all.get();
     every.ld = padded;
-    gpu::filter_pass(every, gpu::FilterIsa::sm_90a, nullptr);
+    gpu::sweep(every, gpu::FilterIsa::sm_90a, nullptr);
     const std::vector<float> values = to_host(all.get(), q * padded);
     std::int64_t left_out = 0, looked_at = 0;
     for (const double share : {0.0, 0.0005, 0.01, 0.3, 0.9}) {

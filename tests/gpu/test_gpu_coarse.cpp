@@ -65,7 +65,7 @@ std::vector<float> values_of(const exact::DirectForm& form, const std::vector<fl
     pass.width = width;
     pass.all = all.get();
     pass.ld = tile;
-    gpu::filter_pass(pass, gpu::FilterIsa::sm_80, nullptr);
+    gpu::sweep(pass, gpu::FilterIsa::sm_80, nullptr);
     std::vector<float> values(static_cast<std::size_t>(tile));
     EXPECT_EQ(cudaSuccess, cudaMemcpy(values.data(), all.get(), values.size() * sizeof(float), cudaMemcpyDefault));
     return values;

@@ -231,7 +231,8 @@ TEST(GpuFormulaFilter, ValuesAreWithinTheBound) {
         pass.width = d;
         pass.all = all.get();
         pass.ld = ld;
-        kith::gpu::formula_pass(*program, pass, nullptr);
+        pass.formula = &*program;
+        kith::gpu::sweep(pass, kith::gpu::FilterIsa::sm_80, nullptr);
         std::vector<float> got(q * ld);
         kith::gpu::check(cudaMemcpy(got.data(), all.get(), got.size() * sizeof(float), cudaMemcpyDefault),
                          "cudaMemcpy");

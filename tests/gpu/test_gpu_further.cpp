@@ -129,7 +129,7 @@ Counts attack(const Spectrum& points, const Spectrum& queries, const std::string
     pass.width = directions.form.width;
     pass.all = values.get();
     pass.ld = padded;
-    gpu::filter_pass(pass, instruction_sets().back(), nullptr);
+    gpu::sweep(pass, instruction_sets().back(), nullptr);
     const std::vector<float> few = to_host(values.get(), q * padded);
     const std::vector<std::uint8_t> unfits = to_host(filter.unfit.get(), q);
     const PairValues pairs(filter);
@@ -277,7 +277,7 @@ public:
         pass.width = projected_->directions.form.width;
         pass.all = values.get();
         pass.ld = padded;
-        gpu::filter_pass(pass, instruction_sets().back(), nullptr);
+        gpu::sweep(pass, instruction_sets().back(), nullptr);
         few_ = to_host(values.get(), q * padded);
     }
 

@@ -109,6 +109,7 @@ void attack(const PreparedFilter& filter, const gpu::ProjectedVectors& projected
         pass.capacity = n;
         pass.says_sums = directions.leaves_some();
         const std::vector<float> of_sums = to_host(own.get(), q);
+        pass.format = gpu::Format::int8;
         const gpu::FilterPass plain = pass;
         for (const gpu::ByteTermRows* augmented :
              {static_cast<const gpu::ByteTermRows*>(nullptr), &projected.byte_terms, &two, &wide}) {
@@ -121,7 +122,7 @@ void attack(const PreparedFilter& filter, const gpu::ProjectedVectors& projected
                                           counts.get(), terms.get(), nullptr);
                 gpu::use_byte_terms(augmented->form, terms.get(), augmented->rows.get(), pass);
             }
-            gpu::bytes_pass_sm_90a(pass, nullptr);
+            gpu::sweep(pass, gpu::FilterIsa::sm_90a, nullptr);
             const std::vector<gpu::Candidate> all = to_host(found.get(), q * n);
             const std::vector<std::int32_t> lengths = to_host(counts.get(), q);
             // Behind the stages, whatever their values by all coordinates.
@@ -178,7 +179,7 @@ void attack(const PreparedFilter& filter, const gpu::ProjectedVectors& projected
         // While thresholds fall, for so few candidates that all are compared.
         const auto asked = static_cast<std::uint32_t>(std::min(static_cast<double>(n), 30 / std::max(rank, 1e-3)));
         gpu_arrays::check(cudaMemset(counts.get(), 0, static_cast<std::size_t>(q) * sizeof(std::int32_t)));
-        gpu::bytes_pass_sm_90a(plain, nullptr);
+        gpu::sweep(plain, gpu::FilterIsa::sm_90a, nullptr);
         std::vector<gpu::Candidate> some = to_host(found.get(), q * n);
         std::vector<std::int32_t> lengths = to_host(counts.get(), q);
         for (std::int64_t i = 0; i < q; ++i) {

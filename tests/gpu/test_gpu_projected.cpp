@@ -117,7 +117,7 @@ void attack(const Spectrum& points, const Spectrum& queries, const std::string& 
     pass.ld = padded;
     double loosest = 0, nearest = std::numeric_limits<double>::infinity();
     for (const gpu::FilterIsa isa : instruction_sets()) {
-        gpu::filter_pass(pass, isa, nullptr);
+        gpu::sweep(pass, isa, nullptr);
         const std::vector<float> values = to_host(all.get(), q * padded);
         for (std::int64_t i = 0; i < q; ++i) {
             if (unfits[static_cast<std::size_t>(i)] != gpu::fit) continue;

@@ -137,7 +137,7 @@ TEST_P(GpuRing, LeavesTheSameValues) {
         pass.point_terms = point_terms.get();
         pass.query_terms = query_terms.get();
     }
-    gpu::filter_pass(pass, c.isa, nullptr);
+    gpu::sweep(pass, c.isa, nullptr);
     gpu_arrays::check(cudaDeviceSynchronize());
 
     const auto value = on_host(values);

@@ -84,7 +84,7 @@ struct Rows {
         pass.width = width;
         pass.all = all.get();
         pass.ld = ld;
-        gpu::filter_pass(pass, gpu::FilterIsa::sm_80, nullptr);
+        gpu::sweep(pass, gpu::FilterIsa::sm_80, nullptr);
         gpu::distance_matrix(kernel.name, {.step = form.step,
                                            .exponent = form.exponent,
                                            .queries = query_words.get(),

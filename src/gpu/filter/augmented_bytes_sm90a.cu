@@ -1,6 +1,7 @@
 // int8 vectors with bias columns; see augmented_sm90a.cuh and bytes.h.
 #include "gpu/filter/augmented_sm90a.cuh"
 #include "gpu/filter/bytes.h"
+#include "gpu/filter/sweeps.h"
 
 namespace kith::gpu {
 
@@ -16,7 +17,7 @@ constexpr auto saying_kernels = []<int... i>(std::integer_sequence<int, i...>) {
 
 }  // namespace sm90a
 
-void augmented_bytes_pass_sm_90a(const FilterPass& pass, cudaStream_t stream) {
+void sweeps::int8_biased_sm90a(const FilterPass& pass, cudaStream_t stream) {
     using namespace sm90a;
     static_assert(byte_terms == term_bytes && most_augmented_bytes == most_resident_steps * 32);
     const TileSchedule schedule = make_schedule(pass, device_attributes().multiprocessors,
@@ -32,7 +33,7 @@ void augmented_bytes_pass_sm_90a(const FilterPass& pass, cudaStream_t stream) {
     FusedKernel* const kernel = pass.says_sums
                                     ? saying.at(static_cast<std::size_t>(schedule.k_tiles - 1))
                                     : silent.at(static_cast<std::size_t>(schedule.steps - 1));
-    launch_pass(kernel, pass, {}, schedule, stream);
+    launch_pass(kernel, pass, schedule, stream);
 }
 
 }  // namespace kith::gpu

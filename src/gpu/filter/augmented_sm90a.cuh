@@ -65,7 +65,7 @@ template <bool says_values, bool exchanges>
 struct AppendNegative : Epilogue {
     float upper_threshold = 0, lower_threshold = 0;
     std::uint32_t upper_query, lower_query;
-    __device__ AppendNegative(const FilterPass& pass, const SurePairs&, int row)
+    __device__ AppendNegative(const FilterPass& pass, int row)
         : upper_query(query_of_row(pass, row)), lower_query(query_of_row(pass, row + 8)) {
         if (row < pass.q) upper_threshold = pass.threshold[row];
         if (row + 8 < pass.q) lower_threshold = pass.threshold[row + 8];

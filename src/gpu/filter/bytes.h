@@ -46,12 +46,10 @@ void fill_excluded(float* half_norm, std::int64_t count, cudaStream_t stream);
 void byte_thresholds(const float* threshold, const float* error, const std::uint8_t* overflowed,
                      std::int64_t q, double step, int* out, cudaStream_t stream);
 
-// One pass over int8 vectors (sm_90a only). FilterPass::width counts pairs of values; half norms
-// and thresholds are the ints above. `all` and columns as queries are not supported. With
-// FilterPass::point_terms, half norms and thresholds are bias columns of the sums (augmented.h),
-// and a pair with a negative sum is a candidate.
-void bytes_pass_sm_90a(const FilterPass& pass, cudaStream_t stream);
-void augmented_bytes_pass_sm_90a(const FilterPass& pass, cudaStream_t stream);
+// A sweep over int8 vectors (Format::int8) runs on sm_90a only. Operands::width counts pairs of
+// values; half norms and thresholds are the ints above. Sink::all and column_threshold are not
+// supported. With Operands::point_terms, half norms and thresholds are bias columns of the sums
+// (augmented.h), and a pair with a negative sum is a candidate.
 
 // Bias columns: planes of byte_terms values per row, one half of them for the half norms and one
 // for the thresholds. For a half norm h and a threshold T, both less `base`, they hold h - T - 1

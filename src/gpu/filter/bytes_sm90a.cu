@@ -8,6 +8,7 @@
 
 #include "gpu/filter/bytes.h"
 #include "gpu/filter/fused_kernel_sm90a.cuh"
+#include "gpu/filter/sweeps.h"
 
 namespace kith::gpu {
 
@@ -82,7 +83,7 @@ struct AppendSums : Epilogue {
     static constexpr bool reads_half_norms = true;
     int upper_row = ByteLimits::never, lower_row = ByteLimits::never;
     std::uint32_t upper_query, lower_query;
-    __device__ AppendSums(const FilterPass& pass, const SurePairs&, int row)
+    __device__ AppendSums(const FilterPass& pass, int row)
         : upper_query(query_of_row(pass, row)), lower_query(query_of_row(pass, row + 8)) {
         const auto* const thresholds = reinterpret_cast<const int*>(pass.threshold);
         if (row < pass.q) upper_row = thresholds[row];
@@ -111,11 +112,7 @@ constexpr FusedKernel* byte_kernel =
 
 }  // namespace sm90a
 
-void bytes_pass_sm_90a(const FilterPass& pass, cudaStream_t stream) {
-    if (pass.point_terms) {
-        augmented_bytes_pass_sm_90a(pass, stream);
-        return;
-    }
+void sweeps::int8_sm90a(const FilterPass& pass, cudaStream_t stream) {
     using namespace sm90a;
     // Below one K-tile indexed by the number of steps, otherwise by the steps of the last K-tile.
     static constexpr std::array few = {byte_kernel<FixedSteps<1>>, byte_kernel<FixedSteps<2>>,
@@ -126,11 +123,9 @@ void bytes_pass_sm_90a(const FilterPass& pass, cudaStream_t stream) {
                                                 appends_by_exchange(pass.tiles != nullptr));
     const auto steps = static_cast<std::size_t>(schedule.steps);
     if (pass.says_sums && pass.tiles)
-        launch_pass(byte_kernel<ManySteps<0>, true, true>, pass, {}, schedule, stream);
-    else if (pass.says_sums)
-        launch_pass(byte_kernel<ManySteps<0>, true>, pass, {}, schedule, stream);
-    else
-        launch_pass(steps < 4 ? few.at(steps - 1) : many.at(steps % 4), pass, {}, schedule, stream);
+        launch_pass(byte_kernel<ManySteps<0>, true, true>, pass, schedule, stream);
+    else if (pass.says_sums) launch_pass(byte_kernel<ManySteps<0>, true>, pass, schedule, stream);
+    else launch_pass(steps < 4 ? few.at(steps - 1) : many.at(steps % 4), pass, schedule, stream);
 }
 
 }  // namespace kith::gpu

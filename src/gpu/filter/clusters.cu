@@ -306,7 +306,7 @@ void centre_values(const ClusterView& view, const void* vectors, std::int64_t co
     pass.width = view.width;
     pass.all = out;
     pass.ld = whole_tiles(view.count);
-    filter_pass(pass, isa, stream);
+    sweep(pass, isa, stream);
 }
 
 void nearest_centres(const float* values, std::int64_t ld, std::int64_t rows, std::int64_t count,

@@ -3,7 +3,7 @@
 #include "gpu/filter/direct.h"
 #include "gpu/filter/direct_steps.cuh"
 #include "gpu/filter/direct_tile.cuh"
-#include "gpu/filter/sure_pairs.h"
+#include "gpu/filter/sweeps.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
 
@@ -38,16 +38,16 @@ __global__ void __launch_bounds__(threads, S::blocks)
 }
 
 template <class S>
-void launch(const FilterPass& pass, const SurePairs& sure, cudaStream_t stream) {
+void launch(const FilterPass& pass, cudaStream_t stream) {
     const int blocks = S::blocks * device_attributes().multiprocessors;
     const Schedule schedule = make_schedule(pass, tile, slice, blocks);
     const auto grid = static_cast<unsigned>(std::min<std::int64_t>(blocks, schedule.work_tiles));
-    if (sure.up_to && !pass.all) {
+    if (pass.sure_up_to && !pass.all) {
         check(cudaFuncSetAttribute(counting_kernel<S>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                    counting_bytes),
               "cudaFuncSetAttribute");
-        counting_kernel<S>
-            <<<grid, threads, counting_bytes, stream>>>(pass, schedule, {sure.up_to, sure.counts});
+        counting_kernel<S><<<grid, threads, counting_bytes, stream>>>(
+            pass, schedule, {pass.sure_up_to, pass.sure_counts});
         check_launch("direct filter");
         return;
     }
@@ -61,52 +61,48 @@ void launch(const FilterPass& pass, const SurePairs& sure, cudaStream_t stream) 
 }  // namespace
 }  // namespace direct
 
-void direct_pass(const FilterPass& pass, cudaStream_t stream) {
-    direct_pass_counting(pass, {}, stream);
-}
-
-void direct_pass_counting(const FilterPass& pass, const SurePairs& sure, cudaStream_t stream) {
+void sweeps::words(const FilterPass& pass, cudaStream_t stream) {
     using exact::Step;
     switch (pass.step) {
         case Step::dot:
             break;
         case Step::cityblock:
             if (pass.coordinates == exact::Coordinates::rounded_bytes)
-                return direct::launch<direct::ByteDifferencesStep>(pass, sure, stream);
-            return direct::launch<direct::NormStep<steps::Cityblock>>(pass, sure, stream);
+                return direct::launch<direct::ByteDifferencesStep>(pass, stream);
+            return direct::launch<direct::NormStep<steps::Cityblock>>(pass, stream);
         case Step::chebyshev:
             if (pass.coordinates == exact::Coordinates::rounded_halves)
-                return direct::launch<direct::HalvesStep>(pass, sure, stream);
-            return direct::launch<direct::NormStep<steps::Chebyshev>>(pass, sure, stream);
+                return direct::launch<direct::HalvesStep>(pass, stream);
+            return direct::launch<direct::NormStep<steps::Chebyshev>>(pass, stream);
         case Step::squares:
             if (pass.coordinates == exact::Coordinates::rounded_bytes)
-                return direct::launch<direct::ByteSquaresStep>(pass, sure, stream);
-            return direct::launch<direct::NormStep<steps::Squares>>(pass, sure, stream);
+                return direct::launch<direct::ByteSquaresStep>(pass, stream);
+            return direct::launch<direct::NormStep<steps::Squares>>(pass, stream);
         case Step::cubes:
-            return direct::launch<direct::NormStep<steps::Cubes>>(pass, sure, stream);
+            return direct::launch<direct::NormStep<steps::Cubes>>(pass, stream);
         case Step::fourths:
-            return direct::launch<direct::NormStep<steps::Fourths>>(pass, sure, stream);
+            return direct::launch<direct::NormStep<steps::Fourths>>(pass, stream);
         case Step::powers:
-            return direct::launch<direct::NormStep<steps::Powers>>(pass, sure, stream);
+            return direct::launch<direct::NormStep<steps::Powers>>(pass, stream);
         case Step::quotients:
-            return direct::launch<direct::QuotientsStep>(pass, sure, stream);
+            return direct::launch<direct::QuotientsStep>(pass, stream);
         case Step::quotient:
-            return direct::launch<direct::QuotientStep>(pass, sure, stream);
+            return direct::launch<direct::QuotientStep>(pass, stream);
         case Step::mismatches:
-            return direct::launch<direct::MismatchStep>(pass, sure, stream);
+            return direct::launch<direct::MismatchStep>(pass, stream);
         case Step::mismatched_bytes:
-            return direct::launch<direct::ByteStep>(pass, sure, stream);
+            return direct::launch<direct::ByteStep>(pass, stream);
         case Step::divergence:
-            return direct::launch<direct::DivergenceStep>(pass, sure, stream);
+            return direct::launch<direct::DivergenceStep>(pass, stream);
         case Step::logarithms:
-            return direct::launch<direct::LogarithmStep>(pass, sure, stream);
+            return direct::launch<direct::LogarithmStep>(pass, stream);
         case Step::jaccard_sets:
             break;
         case Step::mismatched_bits:
         case Step::jaccard_bits:
         case Step::dice_bits:
         case Step::unmatched_bits:
-            return bits_pass(pass, stream);
+            return bits(pass, stream);
     }
 }
 

@@ -35,9 +35,4 @@ KITH_HD std::int64_t direct_place(std::int64_t row, std::int64_t i, std::int64_t
            row % filter_tile_queries;
 }
 
-void direct_pass(const FilterPass& pass, cudaStream_t stream);
-// For steps that count bits (exact::counts_bits). The half norm of a point is its size (the number
-// of bits set) plus tie_share, or +inf as elsewhere.
-void bits_pass(const FilterPass& pass, cudaStream_t stream);
-
 }  // namespace kith::gpu

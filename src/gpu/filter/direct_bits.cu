@@ -15,6 +15,7 @@
 #include "gpu/filter/bits_value.cuh"
 #include "gpu/filter/candidates.cuh"
 #include "gpu/filter/direct_schedule.cuh"
+#include "gpu/filter/sweeps.h"
 #include "gpu/primitives/wgmma.cuh"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
@@ -250,7 +251,7 @@ __global__ void __launch_bounds__(threads, blocks_per_sm)
 }  // namespace
 }  // namespace direct
 
-void bits_pass(const FilterPass& pass, cudaStream_t stream) {
+void sweeps::bits(const FilterPass& pass, cudaStream_t stream) {
     using namespace direct;
     const int blocks = blocks_per_sm * device_attributes().multiprocessors;
     const Schedule schedule = make_schedule(pass, tile, slice, blocks);

@@ -44,7 +44,7 @@ __device__ __forceinline__ void load_four(float (&to)[8], int i, const float* fr
     to[4 * i + 3] = four.w;
 }
 
-// Treatment of certain hits: none, or they are counted instead of listed (sure_pairs.h).
+// Treatment of certain hits: none, or they are counted instead of listed (Sink::sure_up_to).
 struct AllListed {
     static constexpr bool counts = false;
 };

@@ -1,20 +1,21 @@
-// Launches of formula_pass.h.
+// Launches of the kernels of formula_pass.h.
 #include "gpu/filter/formula_pass.h"
 
 #include <algorithm>
 
 #include "gpu/filter/direct_tile.cuh"
+#include "gpu/filter/sweeps.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/compiled_kernel.h"
 #include "gpu/runtime/device.h"
 
 namespace kith::gpu {
 
-void formula_pass(const formula::Program& program, const FilterPass& pass, cudaStream_t stream) {
+void sweeps::formula(const FilterPass& pass, cudaStream_t stream) {
     const int blocks = direct::FloatStep::blocks * device_attributes().multiprocessors;
     direct::Schedule schedule = direct::make_schedule(pass, direct::tile, direct::slice, blocks);
-    const auto* const kernel = reinterpret_cast<const void*>(
-        compiled_kernel(filter_text(program), pass.all ? "filter_all" : "filter_lists", true));
+    const auto* const kernel = reinterpret_cast<const void*>(compiled_kernel(
+        filter_text(*pass.formula), pass.all ? "filter_all" : "filter_lists", true));
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                direct::shared_bytes),
           "cudaFuncSetAttribute");

@@ -1,11 +1,11 @@
-// The direct filter's pass for a user's formula: its step in f32, as text that is compiled at run
-// time, in the tiles of direct_tile.cuh.
+// The text of a sweep by a user's formula: its step in f32, compiled at run time, in the tiles of
+// direct_tile.cuh. Operands::exponent is the value before the first coordinate. Words are those of
+// exact::Coordinates::exact.
 #pragma once
 
 #include <string>
 
 #include "formula/program.h"
-#include "gpu/filter/pass.h"
 
 namespace kith::gpu {
 
@@ -13,9 +13,5 @@ namespace kith::gpu {
 std::string filter_step_text(const formula::Program& program);
 // The source of the kernels `filter_lists` and `filter_all` with that step.
 std::string filter_text(const formula::Program& program);
-
-// FilterPass::exponent is the value before the first coordinate; the pass's own step is ignored.
-// Words are those of exact::Coordinates::exact.
-void formula_pass(const formula::Program& program, const FilterPass& pass, cudaStream_t stream);
 
 }  // namespace kith::gpu

@@ -152,12 +152,12 @@ struct ThreadValues {
 };
 
 // Epilogues derive from this, and have
-//   Epilogue(const FilterPass&, const SurePairs&, int row)       before the tiles of a work tile
+//   Epilogue(const FilterPass&, int row)                         before the tiles of a work tile
 //   apply(d, const ThreadValues&, WarpList&, const FilterPass&)  after the products of a tile
 struct Epilogue {
     static constexpr bool appends = true;            // to lists
     static constexpr bool reads_half_norms = false;  // or the column thresholds behind them
-    __device__ void end(const SurePairs&, int) {}    // after the tiles of a work tile, with the row
+    __device__ void end(const FilterPass&, int) {}   // after the tiles of a work tile, with the row
 };
 
 #if defined(KITH_SM_90A)
@@ -165,9 +165,9 @@ struct Epilogue {
 // A warp of the consumers. Its warpgroup has the upper or lower half of the queries (`rows`), and
 // the left or right half of the points (`half`).
 template <class Mainloop, class Epilogue>
-__device__ __forceinline__ void consume(const FilterPass& pass, const SurePairs& sure,
-                                        const TileSchedule& schedule, const SharedStorage& s,
-                                        char* shared, int cta_rank, int cluster, int warp) {
+__device__ __forceinline__ void consume(const FilterPass& pass, const TileSchedule& schedule,
+                                        const SharedStorage& s, char* shared, int cta_rank,
+                                        int cluster, int warp) {
     using Arithmetic = typename Mainloop::Arithmetic;
     using Steps = typename Mainloop::Steps;
     using Work = WorkTile<Mainloop::listed>;
@@ -213,7 +213,7 @@ __device__ __forceinline__ void consume(const FilterPass& pass, const SurePairs&
          work.number < schedule.work_tiles;) {
         const int query_tile = work.query_tile;
         const int row = query_tile * tile_queries + rows * 64 + warp % 4 * 16 + lane / 4;
-        Epilogue epilogue(pass, sure, row);
+        Epilogue epilogue(pass, row);
         if (resident && query_tile != loaded) {
             mbarrier_wait(s.queries_full(), reload & 1);
             loaded = query_tile;
@@ -283,7 +283,7 @@ __device__ __forceinline__ void consume(const FilterPass& pass, const SurePairs&
             if (Epilogue::reads_half_norms) release_slot(slot.stage);
             slot.next(schedule.slots);
         }
-        epilogue.end(sure, row);
+        epilogue.end(pass, row);
         work = work.next(pass, schedule, cta_rank);
     }
     if (Epilogue::appends) list.flush(pass);
@@ -294,7 +294,7 @@ __device__ __forceinline__ void consume(const FilterPass& pass, const SurePairs&
 template <class Mainloop, class Epilogue>
 __global__ void __launch_bounds__(threads, 1)
     fused_sm_90a(const __grid_constant__ TensorMaps maps, const FilterPass pass,
-                 const SurePairs sure, const TileSchedule schedule) {
+                 const TileSchedule schedule) {
 #if defined(KITH_SM_90A)
     extern __shared__ char raw[];
     char* const shared = raw + (1024 - shared_address(raw) % 1024) % 1024;
@@ -313,7 +313,7 @@ __global__ void __launch_bounds__(threads, 1)
         // then computes descriptors and addresses in uniform registers: 3 instructions for an MMA
         // instead of 13.
         const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0) - 4;
-        consume<Mainloop, Epilogue>(pass, sure, schedule, s, shared, cta_rank, cluster, warp);
+        consume<Mainloop, Epilogue>(pass, schedule, s, shared, cta_rank, cluster, warp);
     }
     __syncwarp();
     cluster_sync();  // the other block may still copy to this one, or arrive at its barriers

@@ -17,6 +17,7 @@
 
 #include "gpu/filter/candidates.cuh"
 #include "gpu/filter/segments.h"
+#include "gpu/filter/sweeps.h"
 #include "gpu/primitives/async_copy.cuh"
 #include "gpu/primitives/ldmatrix.cuh"
 #include "gpu/runtime/check.h"
@@ -283,7 +284,7 @@ TileSchedule make_schedule(const FilterPass& p, int blocks, int room) {
 }  // namespace mma
 }  // namespace
 
-void filter_pass_sm_80(const FilterPass& pass, cudaStream_t stream) {
+void sweeps::fp16_sm80(const FilterPass& pass, cudaStream_t stream) {
     const int blocks = device_attributes().multiprocessors, room = device_attributes().shared_bytes;
     const mma::TileSchedule schedule = mma::make_schedule(pass, blocks, room);
     const int bytes = mma::front_bytes + schedule.resident * mma::query_k_tile_bytes +

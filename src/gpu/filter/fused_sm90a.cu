@@ -2,6 +2,7 @@
 #include <array>
 
 #include "gpu/filter/fused_kernel_sm90a.cuh"
+#include "gpu/filter/sweeps.h"
 
 namespace kith::gpu {
 
@@ -14,7 +15,7 @@ __device__ __forceinline__ float no_threshold() {
 // Thresholds of a thread's rows.
 struct RowThresholds : Epilogue {
     ThreadTile thread_tile;
-    __device__ RowThresholds(const FilterPass& pass, const SurePairs&, int row)
+    __device__ RowThresholds(const FilterPass& pass, int row)
         : thread_tile{static_cast<std::uint32_t>(row), 0, no_threshold(), no_threshold()} {
         if (row < pass.q) thread_tile.upper_threshold = pass.threshold[row];
         if (row + 8 < pass.q) thread_tile.lower_threshold = pass.threshold[row + 8];
@@ -60,7 +61,7 @@ struct AppendBoth : RowThresholds {
 // Stores all values.
 struct StoreAll : Epilogue {
     static constexpr bool appends = false;
-    __device__ StoreAll(const FilterPass&, const SurePairs&, int) {}
+    __device__ StoreAll(const FilterPass&, int) {}
     __device__ void apply(const float (&d)[64], const ThreadValues& values, WarpList&,
                           const FilterPass& pass) {
         store_all<64>(d, pass.all + static_cast<std::int64_t>(values.row) * pass.ld + values.column,
@@ -71,10 +72,10 @@ struct StoreAll : Epilogue {
 // Counts the certain hits of the rows, and appends the other candidates.
 struct CountSure : RowThresholds {
     ThreadCounts counted;
-    __device__ CountSure(const FilterPass& pass, const SurePairs& sure, int row)
-        : RowThresholds(pass, sure, row), counted{no_threshold(), no_threshold()} {
-        if (row < pass.q) counted.upper_sure = sure.up_to[row];
-        if (row + 8 < pass.q) counted.lower_sure = sure.up_to[row + 8];
+    __device__ CountSure(const FilterPass& pass, int row)
+        : RowThresholds(pass, row), counted{no_threshold(), no_threshold()} {
+        if (row < pass.q) counted.upper_sure = pass.sure_up_to[row];
+        if (row + 8 < pass.q) counted.lower_sure = pass.sure_up_to[row + 8];
     }
     __device__ void apply(const float (&d)[64], const ThreadValues& values, WarpList& list,
                           const FilterPass& pass) {
@@ -83,15 +84,16 @@ struct CountSure : RowThresholds {
         append_candidates<64, false, true>(d, thread_tile, list, pass, &counted);
     }
     // Four lanes have the same rows; rows past q have counted nothing.
-    __device__ void end(const SurePairs& sure, int row) {
+    __device__ void end(const FilterPass& pass, int row) {
 #pragma unroll
         for (int step = 1; step < 4; step *= 2) {
             counted.upper += __shfl_xor_sync(0xffffffffu, counted.upper, step);
             counted.lower += __shfl_xor_sync(0xffffffffu, counted.lower, step);
         }
-        if (threadIdx.x % 4 == 0 && counted.upper > 0) atomicAdd(&sure.counts[row], counted.upper);
+        if (threadIdx.x % 4 == 0 && counted.upper > 0)
+            atomicAdd(&pass.sure_counts[row], counted.upper);
         if (threadIdx.x % 4 == 1 && counted.lower > 0)
-            atomicAdd(&sure.counts[row + 8], counted.lower);
+            atomicAdd(&pass.sure_counts[row + 8], counted.lower);
     }
 };
 
@@ -105,21 +107,14 @@ constexpr std::array half_kernels = {half_kernel<Epilogue, 0>, half_kernel<Epilo
 
 }  // namespace sm90a
 
-void filter_pass_sm_90a(const FilterPass& pass, cudaStream_t stream) {
-    if (pass.point_terms) augmented_pass_sm_90a(pass, stream);
-    else filter_pass_counting_sm_90a(pass, {}, stream);
-}
-
-void filter_pass_counting_sm_90a(const FilterPass& pass, const SurePairs& sure,
-                                 cudaStream_t stream) {
+void sweeps::fp16_sm90a(const FilterPass& pass, cudaStream_t stream) {
     using namespace sm90a;
     const TileSchedule schedule = make_schedule(pass, device_attributes().multiprocessors);
     const auto& kernels = pass.all                ? half_kernels<StoreAll>
                           : pass.column_threshold ? half_kernels<AppendBoth>
-                          : sure.up_to            ? half_kernels<CountSure>
+                          : pass.sure_up_to       ? half_kernels<CountSure>
                                                   : half_kernels<AppendRows>;
-    launch_pass(kernels.at(static_cast<std::size_t>(schedule.steps % 4)), pass, sure, schedule,
-                stream);
+    launch_pass(kernels.at(static_cast<std::size_t>(schedule.steps % 4)), pass, schedule, stream);
 }
 
 }  // namespace kith::gpu

@@ -9,8 +9,8 @@
 
 #include "gpu/filter/augmented.h"
 #include "gpu/filter/candidates.cuh"
+#include "gpu/filter/pass.h"
 #include "gpu/filter/segments.h"
-#include "gpu/filter/sure_pairs.h"
 #include "gpu/filter/warp_exchange.cuh"
 #include "gpu/primitives/async_copy.cuh"
 #include "gpu/primitives/wgmma.cuh"
@@ -366,10 +366,10 @@ inline CUtensorMap map_of(const void* vectors, std::int64_t rows, std::int64_t w
     return map;
 }
 
-using FusedKernel = void(TensorMaps, FilterPass, SurePairs, TileSchedule);
+using FusedKernel = void(TensorMaps, FilterPass, TileSchedule);
 
-inline void launch_pass(FusedKernel* kernel, const FilterPass& pass, const SurePairs& sure,
-                        const TileSchedule& schedule, cudaStream_t stream) {
+inline void launch_pass(FusedKernel* kernel, const FilterPass& pass, const TileSchedule& schedule,
+                        cudaStream_t stream) {
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_limit),
           "shared memory of the fused filter");
     cudaLaunchConfig_t config{};
@@ -386,7 +386,7 @@ inline void launch_pass(FusedKernel* kernel, const FilterPass& pass, const SureP
     config.numAttrs = 1;
     const TensorMaps maps{map_of(pass.queries, pass.q, pass.width),
                           map_of(pass.points, pass.first + pass.count, pass.width)};
-    check(cudaLaunchKernelEx(&config, kernel, maps, pass, sure, schedule), "fused filter");
+    check(cudaLaunchKernelEx(&config, kernel, maps, pass, schedule), "fused filter");
 }
 
 }  // namespace kith::gpu::sm90a

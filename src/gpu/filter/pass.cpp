@@ -1,25 +1,27 @@
-// Dispatches a pass to the direct filter, or to the fused filter of the plan's instruction set.
+// The kernel of a sweep, by its operands.
 #include "gpu/filter/pass.h"
 
-#include "gpu/filter/direct.h"
-#include "gpu/filter/sure_pairs.h"
+#include "gpu/filter/sweeps.h"
 #include "kith/error.h"
 
 namespace kith::gpu {
 
-void filter_pass(const FilterPass& pass, FilterIsa isa, cudaStream_t stream) {
+void sweep(const FilterPass& pass, FilterIsa isa, cudaStream_t stream) {
     if (pass.column_threshold && isa != FilterIsa::sm_90a)
         throw Error(ErrorCode::invalid_argument, "plan: symmetric, which needs isa sm_90a");
-    if (pass.step != exact::Step::dot) direct_pass(pass, stream);
-    else if (isa == FilterIsa::sm_90a) filter_pass_sm_90a(pass, stream);
-    else filter_pass_sm_80(pass, stream);
-}
-
-void filter_pass_counting(const FilterPass& pass, const SurePairs& sure, FilterIsa isa,
-                          cudaStream_t stream) {
-    if (pass.step != exact::Step::dot) direct_pass_counting(pass, sure, stream);
-    else if (isa == FilterIsa::sm_90a) filter_pass_counting_sm_90a(pass, sure, stream);
-    else filter_pass_sm_80(pass, stream);
+    const bool reads_tiles =
+        pass.format == Format::int8 ? pass.says_sums : pass.point_terms != nullptr;
+    if (pass.tiles && !reads_tiles)
+        throw Error(ErrorCode::invalid_argument,
+                    "plan: lists of tiles, which no kernel here reads");
+    if (pass.formula) return sweeps::formula(pass, stream);
+    if (pass.step != exact::Step::dot) return sweeps::words(pass, stream);
+    if (pass.format == Format::int8)
+        return pass.point_terms ? sweeps::int8_biased_sm90a(pass, stream)
+                                : sweeps::int8_sm90a(pass, stream);
+    if (isa != FilterIsa::sm_90a) return sweeps::fp16_sm80(pass, stream);
+    return pass.point_terms ? sweeps::fp16_biased_sm90a(pass, stream)
+                            : sweeps::fp16_sm90a(pass, stream);
 }
 
 }  // namespace kith::gpu

@@ -98,7 +98,7 @@ public:
         among.width = filter_.form.width;
         among.all = values.get();
         among.ld = ld;
-        filter_pass(among, FilterIsa::sm_90a, stream_);
+        sweep(among, FilterIsa::sm_90a, stream_);
         nearest_centres(values.get(), ld, pilots, count, nullptr, thresholds.get(), stream_);
         const OwnLeading leading(pilots, stream_);
         leading_rows(out_.columns, queries, pilots, leading.rows(), stream_);

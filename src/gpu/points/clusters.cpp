@@ -207,7 +207,7 @@ public:
         among.width = view.width;
         among.all = values.get();
         among.ld = whole_tiles(count);
-        filter_pass(among, isa_, stream_);
+        sweep(among, isa_, stream_);
         nearest_centres(values.get(), among.ld, pilots, count, nullptr, thresholds.get(), stream_);
         Buffer<unsigned long long> total(3, stream_);
         total.clear_to(0);

@@ -75,6 +75,7 @@ FilterPass ProjectedPass::pass_of(std::int64_t at, std::int64_t count, std::int6
     FilterPass pass = pass_;
     pass.queries = vectors_.get() + vector_bytes(form, at);
     pass.points = points_.vectors.get();
+    pass.format = points_.directions.bytes ? Format::int8 : Format::fp16;
     pass.half_norm = points_.half_norm.get();
     pass.width = form.width;
     pass.q = count;
@@ -104,8 +105,7 @@ FilterPass ProjectedPass::pass_of(std::int64_t at, std::int64_t count, std::int6
 
 void ProjectedPass::pass(std::int64_t at, std::int64_t count, std::int64_t first, std::int64_t to) {
     const FilterPass pass = pass_of(at, count, first, to);
-    if (points_.directions.bytes) bytes_pass_sm_90a(pass, stream_);
-    else filter_pass(pass, isa_, stream_);
+    sweep(pass, isa_, stream_);
 }
 
 std::vector<std::int32_t> ProjectedPass::count_passing(std::int64_t q, std::int64_t seen) {
@@ -295,7 +295,7 @@ void ProjectedPass::pass_cells(std::int64_t at, std::int64_t count, GatheredCell
                 gather_byte_terms(own.query_terms, own.query_plane, byte_terms_->form, rows.query,
                                   rows.rows, terms.get(), stream_);
             }
-            bytes_pass_sm_90a(pass, stream_);
+            sweep(pass, isa_, stream_);
         });
         reread(lists, reread_task(at, wanted_), stream_);
     }

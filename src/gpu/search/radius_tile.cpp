@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gpu/filter/formula_pass.h"
-#include "gpu/filter/sure_pairs.h"
 #include "gpu/metric/user.h"
 #include "gpu/points/prepare_formula.h"
 #include "gpu/runtime/pinned_words.h"
@@ -140,20 +138,14 @@ private:
         if (sure_.size() > 0)
             sure_limits(included_.get(), q_, filter_.point_error.get(), n_, largest_error_.get(),
                         sure_.get(), stream_);
-        pass_.step = filter_.form.direct.step;
-        pass_.coordinates = filter_.form.direct.coordinates;
-        pass_.exponent = filter_.form.direct.exponent;
-        pass_.queries = vectors_.get();
-        pass_.query_term = query_error_.get() + q_;
-        pass_.points = filter_.vectors.get();
-        pass_.half_norm = filter_.half_norm.get();
-        pass_.q = q_;
-        pass_.n = n_;
-        pass_.width = filter_.form.width;
+        static_cast<Operands&>(pass_) =
+            operands_of(filter_, metric, vectors_.get(), query_error_.get(), q_, n_);
         pass_.threshold = excluded_.get();
         pass_.counts = listed_.get();
         pass_.candidates = candidates_.get();
         pass_.capacity = capacity_;
+        pass_.sure_up_to = sure_.get();
+        pass_.sure_counts = proven_.get();
     }
 
     // Points [first, first + count): lists, what is left open of them refined, what is within
@@ -166,8 +158,7 @@ private:
         pass_.first = first;
         pass_.count = count;
         const FilterIsa isa = context_.plan.isa == "sm_90a" ? FilterIsa::sm_90a : FilterIsa::sm_80;
-        if (metric.spec.formula) formula_pass(*metric.spec.formula, pass_, stream_);
-        else filter_pass_counting(pass_, {sure_.get(), proven_.get()}, isa, stream_);
+        sweep(pass_, isa, stream_);
         classify(filter_.form,
                  {.q = q_,
                   .capacity = capacity_,

@@ -3,7 +3,6 @@
 #include <optional>
 
 #include "gpu/filter/candidate_lists.h"
-#include "gpu/filter/formula_pass.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/tuning.h"
 #include "gpu/metric/user.h"
@@ -13,6 +12,7 @@
 #include "gpu/runtime/pinned_words.h"
 #include "gpu/search/augmented_pass.h"
 #include "gpu/search/clustered_pass.h"
+#include "gpu/search/operands.h"
 #include "gpu/search/projected_pass.h"
 #include "gpu/search/results.h"
 #include "gpu/search/tile_search.h"
@@ -57,17 +57,9 @@ public:
         else
             formula_queries(queries.rows, filter, vectors_.get(), state_.error(), state_.unfit(),
                             metric.params, stream);
-        pass_.step = filter.form.direct.step;
-        pass_.coordinates = filter.form.direct.coordinates;
-        pass_.exponent = filter.form.direct.exponent;
-        pass_.queries = vectors_.get();
-        pass_.query_term = state_.error() + q_;
-        pass_.points = filter.vectors.get();
-        pass_.half_norm = filter.half_norm.get();
+        static_cast<Operands&>(pass_) =
+            operands_of(filter, metric, vectors_.get(), state_.error(), q_, n_);
         if (choice.repeats) leave_out(*choice.repeats);
-        pass_.q = q_;
-        pass_.n = n_;
-        pass_.width = filter.form.width;
         pass_.threshold = state_.threshold();
         pass_.counts = state_.counts();
     }
@@ -389,15 +381,11 @@ private:
         }
     }
     void run(const FilterPass& pass) {
-        if (metric_.spec.formula) {
-            formula_pass(*metric_.spec.formula, pass, stream_);
-        } else if (augments_ && !pass.all && !pass.column_threshold) {
-            filter_pass(
-                listed(augmented_.of(pass, filter_.form, state_.error(), state_.threshold())),
-                isa(), stream_);
-        } else {
-            filter_pass(pass, isa(), stream_);
-        }
+        const bool augments = augments_ && !pass.formula && !pass.all && !pass.column_threshold;
+        sweep(augments
+                  ? listed(augmented_.of(pass, filter_.form, state_.error(), state_.threshold()))
+                  : pass,
+              isa(), stream_);
     }
 
     const Chunk& chunk_;
