@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "api/validate.h"
+#include "api/check/validate.h"
 #include "arrays.h"
 
 namespace kith::bench {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "api/validate.h"
+#include "api/check/validate.h"
 #include "arrays.h"
 #include "kith/io.h"
 #include "kith/kith.h"

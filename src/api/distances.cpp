@@ -7,15 +7,15 @@
 #include <chrono>
 #include <cstring>
 
-#include "api/device_group.h"
-#include "api/empty.h"
+#include "api/check/magnitudes.h"
+#include "api/check/validate.h"
+#include "api/data/empty.h"
+#include "api/data/host_view.h"
+#include "api/data/rows.h"
+#include "api/group/device_group.h"
 #include "api/guard.h"
-#include "api/host_view.h"
-#include "api/magnitudes.h"
 #include "api/request.h"
-#include "api/rows.h"
 #include "api/run.h"
-#include "api/validate.h"
 #include "exact/refuse.h"
 #include "kith/memory.h"
 #include "plan/planner.h"

@@ -3,10 +3,10 @@
 
 #include <vector>
 
+#include "api/check/validate.h"
 #include "api/guard.h"
 #include "api/request.h"
-#include "api/validate.h"
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 
 namespace kith::api {
 

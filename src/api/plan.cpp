@@ -2,9 +2,9 @@
 #include <optional>
 
 #include "api/calibration.h"
+#include "api/check/validate.h"
 #include "api/guard.h"
 #include "api/request.h"
-#include "api/validate.h"
 #include "exact/refuse.h"
 #include "formula/program.h"
 #include "kith/functor.h"

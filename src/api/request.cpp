@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "api/validate.h"
+#include "api/check/validate.h"
 #include "cpu/metric/kernels.h"
 #include "cpu/simd/isa.h"
 #include "exact/direct_form.h"

@@ -1,7 +1,7 @@
 // Input of the planner: the facts of a metric and of this machine, and Options as its Request.
 #pragma once
 
-#include "api/validate.h"
+#include "api/check/validate.h"
 #include "exact/metric_spec.h"
 #include "kith/types.h"
 #include "plan/planner.h"

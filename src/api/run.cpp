@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <chrono>
 
+#include "api/check/validate.h"
+#include "api/data/host_view.h"
 #include "api/guard.h"
-#include "api/host_view.h"
 #include "api/request.h"
-#include "api/validate.h"
 #include "cpu/primitives/top_k.h"
 #include "exact/refuse.h"
 #include "exact/room.h"

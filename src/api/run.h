@@ -6,7 +6,7 @@
 
 #include "cpu/backend.h"
 #include "exact/metric_spec.h"
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "gpu/backend.h"
 #include "kith/error.h"
 #include "kith/types.h"

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <chrono>
 
-#include "api/empty.h"
+#include "api/check/validate.h"
+#include "api/data/empty.h"
+#include "api/data/host_view.h"
 #include "api/guard.h"
-#include "api/host_view.h"
 #include "api/request.h"
 #include "api/run.h"
-#include "api/validate.h"
 #include "cpu/select/driver.h"
 #include "exact/element.h"
 #include "exact/refuse.h"

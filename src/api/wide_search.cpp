@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "api/host_view.h"
+#include "api/data/host_view.h"
+#include "api/data/rows.h"
+#include "api/data/self.h"
 #include "api/request.h"
-#include "api/rows.h"
 #include "api/run.h"
-#include "api/self.h"
 #include "cpu/metric/distance_keys.h"
 #include "cpu/search/scan.h"
-#include "exact/watched.h"
+#include "exact/report/watched.h"
 #include "exact/wide_key.h"
 #include "strategy/trace.h"
 

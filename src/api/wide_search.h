@@ -5,10 +5,10 @@
 
 #include <functional>
 
-#include "api/magnitudes.h"
-#include "api/radius.h"
+#include "api/check/magnitudes.h"
+#include "api/radius/radius.h"
 #include "exact/metric_spec.h"
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "kith/types.h"
 
 namespace kith::api {

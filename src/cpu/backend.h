@@ -6,7 +6,7 @@
 
 #include "cpu/search/results.h"
 #include "exact/metric_spec.h"
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "exact/request.h"
 #include "kith/plan.h"
 

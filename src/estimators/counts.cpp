@@ -6,7 +6,7 @@
 
 #include "api/request.h"
 #include "estimators/parallel.h"
-#include "exact/watched.h"
+#include "exact/report/watched.h"
 #include "kith/radius.h"
 
 namespace kith::estimators {

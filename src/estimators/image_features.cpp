@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "api/check/validate.h"
 #include "api/guard.h"
-#include "api/validate.h"
 #include "exact/element.h"
 #include "exact/refuse.h"
 #include "exact/split_mix.h"

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <limits>
 
-#include "api/host_view.h"
+#include "api/check/validate.h"
+#include "api/data/host_view.h"
 #include "api/request.h"
-#include "api/validate.h"
 #include "estimators/parallel.h"
 #include "exact/element.h"
 #include "exact/refuse.h"

@@ -5,7 +5,7 @@
 #include <functional>
 #include <type_traits>
 
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "kith/types.h"
 
 namespace kith {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "kith/distances.h"
 #include "kith/plan.h"
 #include "kith/types.h"

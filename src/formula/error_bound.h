@@ -25,8 +25,8 @@ struct ErrorBound {
 };
 
 // The bound of the value after d steps from `start`. Coordinates are f32. The evaluation in f32
-// computes each operation as gpu/filter/formula_pass_text.cpp writes it, or fuses products into
-// sums. Takes O(d * program length).
+// computes each operation as gpu/filter/direct/formula_pass_text.cpp writes it, or fuses products
+// into sums. Takes O(d * program length).
 ErrorBound error_bound(const Program& program, double start, std::int64_t d, const Range& range);
 
 // Ranges to try for coordinates in [least, most], the widest first.

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "gpu/backend.h"
-#include "gpu/search/batches.h"
+#include "gpu/search/batches/batches.h"
 #include "kith/error.h"
 
 namespace kith::gpu {

@@ -5,7 +5,7 @@
 
 #include "exact/canonical.h"
 #include "exact/order.h"
-#include "gpu/filter/direct_rows.cuh"
+#include "gpu/filter/direct/direct_rows.cuh"
 #include "gpu/filter/vectors.cuh"
 #include "gpu/metric/kernels.h"
 #include "gpu/metric/measure_row.cuh"
@@ -15,7 +15,7 @@
 #include "gpu/refine/refine.cuh"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/launch.h"
-#include "gpu/runtime/shared_memory.h"
+#include "gpu/runtime/memory/shared_memory.h"
 
 namespace kith::gpu {
 

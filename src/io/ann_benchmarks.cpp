@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "io/errors.h"
-#include "io/output_set.h"
+#include "io/files/output_set.h"
 #include "machine/float_state.h"
 
 namespace kith {

@@ -9,8 +9,8 @@
 #include <cstring>
 
 #include "io/errors.h"
-#include "io/gzip.h"
-#include "io/standard_input.h"
+#include "io/files/standard_input.h"
+#include "io/zip/gzip.h"
 #include "kith/memory.h"
 #include "machine/float_state.h"
 

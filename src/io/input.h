@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "io/files/regular_file.h"
 #include "io/format.h"
-#include "io/regular_file.h"
 
 namespace kith::io {
 

@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "io/errors.h"
+#include "io/files/output_set.h"
 #include "io/format.h"
 #include "io/input.h"
-#include "io/output_set.h"
 #include "io/path.h"
 #include "kith/memory.h"
 #include "machine/float_state.h"

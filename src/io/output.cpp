@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "io/errors.h"
+#include "io/files/regular_file.h"
 #include "io/input.h"
-#include "io/regular_file.h"
 #include "machine/float_state.h"
 
 namespace kith::io {

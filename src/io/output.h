@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 
+#include "io/files/temporary.h"
 #include "io/format.h"
-#include "io/temporary.h"
 #include "kith/output.h"
 
 namespace kith::io {

@@ -9,7 +9,7 @@
 
 #include "io/errors.h"
 #include "io/input.h"
-#include "io/table_options.h"
+#include "io/text/table_options.h"
 #include "kith/did_you_mean.h"
 
 namespace kith::io {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "io/errors.h"
+#include "io/files/output_set.h"
 #include "io/flat.h"
-#include "io/output_set.h"
 #include "machine/float_state.h"
 
 namespace kith {

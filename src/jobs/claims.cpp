@@ -18,7 +18,7 @@
 #include <system_error>
 #include <thread>
 
-#include "io/regular_file.h"
+#include "io/files/regular_file.h"
 #include "jobs/fields.h"
 #include "jobs/job_files.h"
 #include "kith/error.h"

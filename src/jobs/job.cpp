@@ -14,8 +14,8 @@
 #include <system_error>
 #include <utility>
 
+#include "io/files/regular_file.h"
 #include "io/path.h"
-#include "io/regular_file.h"
 #include "jobs/job_files.h"
 #include "jobs/manifest.h"
 #include "kith/error.h"

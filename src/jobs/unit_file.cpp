@@ -12,7 +12,7 @@
 #include <limits>
 #include <utility>
 
-#include "io/regular_file.h"
+#include "io/files/regular_file.h"
 #include "jobs/checksum.h"
 #include "jobs/job_files.h"
 #include "kith/memory.h"

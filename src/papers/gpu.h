@@ -8,8 +8,8 @@
 #include <cstdint>
 
 #include "exact/direct_form.h"
-#include "gpu/filter/candidate_lists.h"
-#include "gpu/runtime/device_memory.h"
+#include "gpu/filter/lists/candidate_lists.h"
+#include "gpu/runtime/memory/device_memory.h"
 #include "gpu/select/selector.h"
 #include "kith/plan.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "exact/metric_spec.h"
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "kith/kith.h"
 
 namespace kith::papers {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "exact/box_trial.h"
-#include "gpu/search/batches.h"
+#include "exact/bounds/box_trial.h"
+#include "gpu/search/batches/batches.h"
 
 namespace kith::planner {
 

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 
-#include "exact/box_trial.h"
+#include "exact/bounds/box_trial.h"
 #include "exact/refuse.h"
+#include "gpu/filter/dense/value_groups.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/tuning.h"
-#include "gpu/filter/value_groups.h"
 #include "gpu/search/tuning.h"
 #include "kith/error.h"
 

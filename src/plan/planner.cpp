@@ -9,7 +9,7 @@
 
 #include "cpu/filter/tuning.h"
 #include "cpu/search/strategies.h"
-#include "exact/box_trial.h"
+#include "exact/bounds/box_trial.h"
 #include "exact/ceil_div.h"
 #include "exact/refuse.h"
 #include "gpu/filter/levels.h"
@@ -169,7 +169,7 @@ bool gpu_projection_may_pay(const Request& r, const Machine::Device& device) {
 
 // A sample of the points of an Index is looked at for clusters where there are so many points, and
 // vectors of so few coordinates as the pass over lists of tiles has kernels for
-// (gpu/filter/augmented.h).
+// (gpu/filter/fused/augmented.h).
 constexpr std::int64_t clustered_points = 1 << 18, clustered_dimensions = 16;
 bool clusters_may_pay(const Request& r, const Machine::Device& device) {
     const Shape& s = r.shape;

@@ -8,17 +8,17 @@
 #include <cstddef>
 #include <optional>
 
-#include "api/group_report.h"
+#include "api/check/validate.h"
+#include "api/data/host_view.h"
+#include "api/group/group_report.h"
 #include "api/guard.h"
-#include "api/host_view.h"
 #include "api/request.h"
-#include "api/validate.h"
 #include "exact/ceil_div.h"
 #include "exact/element.h"
 #include "exact/parts.h"
 #include "exact/refuse.h"
+#include "exact/report/watched.h"
 #include "exact/room.h"
-#include "exact/watched.h"
 #include "kith/index.h"
 #include "kith/kith.h"
 #include "kith/memory.h"

@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 
 namespace kith::scale {
 

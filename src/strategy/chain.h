@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "exact/fallbacks.h"
+#include "exact/report/fallbacks.h"
 #include "kith/types.h"
 #include "strategy/facts.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "exact/fallbacks.h"
+#include "exact/report/fallbacks.h"
 #include "kith/plan.h"
 #include "metric/metric.h"
 

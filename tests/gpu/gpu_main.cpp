@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "gpu/runtime/call_memory.h"
+#include "gpu/runtime/memory/call_memory.h"
 
 namespace {
 constexpr int skipped = 77;  // SKIP_RETURN_CODE in tests/CMakeLists.txt

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "gpu/backend.h"
 #include "gpu/filter/pass.h"
 #include "gpu/points/points.h"

@@ -1,12 +1,12 @@
-// The stages behind a pass along few directions (gpu/filter/reread.h), as tests ask them.
+// The stages behind a pass along few directions (gpu/filter/rescore/reread.h), as tests ask them.
 #pragma once
 
 #include <limits>
 #include <vector>
 
 #include "filter_values.h"
-#include "gpu/filter/reread.h"
-#include "gpu/points/projection.h"
+#include "gpu/filter/rescore/reread.h"
+#include "gpu/points/pca/projection.h"
 #include "gpu_arrays.h"
 #include "prepared_filter.h"
 

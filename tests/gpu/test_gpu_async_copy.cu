@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "gpu/primitives/async_copy.cuh"
+#include "gpu/primitives/hopper/async_copy.cuh"
 #include "gpu/runtime/device.h"
 #include "gpu_arrays.h"
 

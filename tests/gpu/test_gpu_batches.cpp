@@ -1,7 +1,7 @@
 // search_batches() on a GPU: one launch with the bits of a search of each batch on the CPU, wherever the arrays lie;
 // what the launch does not serve.
 #include "batches_cases.h"
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "gpu_arrays.h"
 #include "same_answer.h"
 

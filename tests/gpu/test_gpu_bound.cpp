@@ -7,17 +7,17 @@
 #include <functional>
 #include <limits>
 
-#include "api/magnitudes.h"
+#include "api/check/magnitudes.h"
 #include "bound_attacks.h"
 #include "entropy_attacks.h"
 #include "exact/canonical.h"
 #include "exact/order.h"
 #include "filter_values.h"
-#include "gpu/filter/augmented.h"
 #include "gpu/filter/bound.h"
+#include "gpu/filter/dense/value_pass.h"
+#include "gpu/filter/fused/augmented.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/pass.h"
-#include "gpu/filter/value_pass.h"
 #include "gpu/points/points.h"
 #include "gpu_arrays.h"
 #include "kith/kith.h"

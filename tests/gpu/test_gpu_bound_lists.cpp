@@ -13,10 +13,10 @@
 #include "adversarial.h"
 #include "bound_opposites.h"
 #include "filter_values.h"
-#include "gpu/filter/candidate_lists.h"
 #include "gpu/filter/levels.h"
+#include "gpu/filter/lists/candidate_lists.h"
 #include "gpu/filter/pass.h"
-#include "gpu/runtime/device_memory.h"
+#include "gpu/runtime/memory/device_memory.h"
 #include "gpu_arrays.h"
 #include "kith/kith.h"
 

@@ -8,10 +8,10 @@
 #include <random>
 #include <thread>
 
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "gpu/backend.h"
 #include "gpu/runtime/check.h"
-#include "gpu/runtime/device_memory.h"
+#include "gpu/runtime/memory/device_memory.h"
 #include "gpu/runtime/tuning.h"
 #include "gpu/runtime/upload.h"
 #include "gpu_arrays.h"

@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "filter_values.h"
-#include "gpu/filter/cells.h"
+#include "gpu/filter/partition/cells.h"
+#include "gpu/points/pca/projection.h"
 #include "gpu/points/prepare_filter.h"
-#include "gpu/points/projection.h"
 #include "gpu/points/tuning.h"
-#include "gpu/search/gathered_cells.h"
+#include "gpu/search/passes/gathered_cells.h"
 #include "gpu_arrays.h"
 #include "gpu_options.h"
 #include "kith/kith.h"

@@ -8,11 +8,11 @@
 #include <thread>
 
 #include "filter_values.h"
-#include "gpu/filter/augmented.h"
-#include "gpu/points/clusters.h"
+#include "gpu/filter/fused/augmented.h"
+#include "gpu/points/partition/clusters.h"
 #include "gpu/runtime/check.h"
-#include "gpu/search/clustered_pass.h"
 #include "gpu/search/nearest_clusters.h"
+#include "gpu/search/passes/clustered_pass.h"
 #include "gpu_arrays.h"
 #include "gpu_options.h"
 #include "kith/kith.h"

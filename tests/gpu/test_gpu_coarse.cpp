@@ -12,8 +12,8 @@
 
 #include "arrays.h"
 #include "coarse_forms.h"
-#include "gpu/filter/direct.h"
-#include "gpu/runtime/device_memory.h"
+#include "gpu/filter/direct/direct.h"
+#include "gpu/runtime/memory/device_memory.h"
 #include "gpu_arrays.h"
 #include "held_searches.h"
 #include "kith/kith.h"

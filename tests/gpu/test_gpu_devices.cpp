@@ -1,8 +1,8 @@
 // Searches that GPUs share: the bits of one GPU and of the CPU. Where there is one GPU only, it is taken several times.
 #include <gtest/gtest.h>
 
-#include "api/device_group.h"
-#include "api/validate.h"
+#include "api/check/validate.h"
+#include "api/group/device_group.h"
 #include "gpu/backend.h"
 #include "gpu_arrays.h"
 #include "same_answer.h"

@@ -10,7 +10,7 @@
 #include "direct_forms.h"
 #include "direct_panels.h"
 #include "gpu/metric/kernels.h"
-#include "gpu/runtime/device_memory.h"
+#include "gpu/runtime/memory/device_memory.h"
 #include "gpu_arrays.h"
 #include "kith/kith.h"
 

@@ -9,10 +9,10 @@
 #include <random>
 
 #include "filter_values.h"
-#include "gpu/filter/augmented.h"
-#include "gpu/filter/bytes.h"
-#include "gpu/points/byte_form.h"
-#include "gpu/points/projection.h"
+#include "gpu/filter/fused/augmented.h"
+#include "gpu/filter/int8/bytes.h"
+#include "gpu/points/pca/byte_form.h"
+#include "gpu/points/pca/projection.h"
 #include "gpu/points/tuning.h"
 #include "gpu_arrays.h"
 #include "gpu_options.h"

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "filter_values.h"
 #include "gpu/backend.h"
+#include "gpu/points/pca/projection.h"
 #include "gpu/points/points.h"
-#include "gpu/points/projection.h"
-#include "gpu/runtime/registered_memory.h"
+#include "gpu/runtime/memory/registered_memory.h"
 #include "gpu_arrays.h"
 #include "same_answer.h"
 #include "search_cases.h"

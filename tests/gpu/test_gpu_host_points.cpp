@@ -12,8 +12,8 @@
 
 #include "gpu/backend.h"
 #include "gpu/runtime/check.h"
-#include "gpu/runtime/device_memory.h"
-#include "gpu/runtime/registered_memory.h"
+#include "gpu/runtime/memory/device_memory.h"
+#include "gpu/runtime/memory/registered_memory.h"
 #include "gpu_arrays.h"
 #include "papers/plan.h"
 #include "radius_cases.h"

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "api/device_group.h"
+#include "api/group/device_group.h"
 #include "lost_gpu.cuh"
 #include "same_answer.h"
 

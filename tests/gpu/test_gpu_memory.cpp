@@ -11,8 +11,8 @@
 
 #include "exact/metric_spec.h"
 #include "gpu/backend.h"
-#include "gpu/runtime/call_memory.h"
-#include "gpu/runtime/device_memory.h"
+#include "gpu/runtime/memory/call_memory.h"
+#include "gpu/runtime/memory/device_memory.h"
 #include "gpu/runtime/tuning.h"
 #include "gpu_arrays.h"
 #include "search_cases.h"

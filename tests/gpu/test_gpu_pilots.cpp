@@ -7,10 +7,10 @@
 #include <random>
 
 #include "filter_values.h"
-#include "gpu/filter/bytes.h"
+#include "gpu/filter/int8/bytes.h"
 #include "gpu/filter/levels.h"
-#include "gpu/points/projection.h"
-#include "gpu/search/projected_pass.h"
+#include "gpu/points/pca/projection.h"
+#include "gpu/search/passes/projected_pass.h"
 #include "gpu/search/tuning.h"
 #include "gpu_arrays.h"
 #include "gpu_options.h"

@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "gpu/primitives/bitonic_lanes.cuh"
-#include "gpu/primitives/block_sort.cuh"
 #include "gpu/primitives/block_threshold.cuh"
-#include "gpu/primitives/merge_part.cuh"
 #include "gpu/primitives/row_walk.cuh"
+#include "gpu/primitives/sort/bitonic_lanes.cuh"
+#include "gpu/primitives/sort/block_sort.cuh"
+#include "gpu/primitives/sort/merge_part.cuh"
 #include "gpu_arrays.h"
 
 namespace {

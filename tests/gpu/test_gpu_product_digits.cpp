@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "gpu/primitives/product_digits.h"
+#include "gpu/primitives/products/product_digits.h"
 #include "gpu/runtime/device.h"
 #include "gpu_arrays.h"
 

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
-#include "api/device_group.h"
-#include "api/radius.h"
-#include "api/validate.h"
+#include "api/check/validate.h"
+#include "api/group/device_group.h"
+#include "api/radius/radius.h"
 #include "gpu/backend.h"
 #include "gpu_arrays.h"
 #include "kith/distances.h"

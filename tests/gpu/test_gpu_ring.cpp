@@ -9,9 +9,9 @@
 #include <cstring>
 #include <random>
 
-#include "gpu/filter/augmented.h"
+#include "gpu/filter/fused/augmented.h"
 #include "gpu/filter/pass.h"
-#include "gpu/runtime/device_memory.h"
+#include "gpu/runtime/memory/device_memory.h"
 #include "gpu_arrays.h"
 
 namespace {

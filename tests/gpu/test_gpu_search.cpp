@@ -5,7 +5,7 @@
 #include <random>
 #include <thread>
 
-#include "gpu/runtime/shared_memory.h"
+#include "gpu/runtime/memory/shared_memory.h"
 #include "gpu_arrays.h"
 #include "same_answer.h"
 #include "search_cases.h"

@@ -3,8 +3,8 @@
 #include <random>
 #include <utility>
 
-#include "gpu/primitives/segmented_sort.h"
-#include "gpu/primitives/sort_rows.h"
+#include "gpu/primitives/sort/segmented_sort.h"
+#include "gpu/primitives/sort/sort_rows.h"
 #include "gpu/primitives/tuning.h"
 #include "gpu_arrays.h"
 

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "same_answer.h"
 #include "search_cases.h"
 

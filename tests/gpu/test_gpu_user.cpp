@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "formula_cases.h"
 #include "kith/functor.h"
 #include "kith/index.h"

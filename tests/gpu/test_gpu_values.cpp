@@ -14,10 +14,10 @@
 
 #include "exact/order.h"
 #include "filter_values.h"
-#include "gpu/filter/bytes.h"
-#include "gpu/filter/value_pass.h"
+#include "gpu/filter/dense/value_pass.h"
+#include "gpu/filter/int8/bytes.h"
 #include "gpu/runtime/device.h"
-#include "gpu/runtime/device_memory.h"
+#include "gpu/runtime/memory/device_memory.h"
 #include "gpu_arrays.h"
 #include "same_answer.h"
 #include "search_cases.h"

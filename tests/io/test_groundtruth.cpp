@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "jobs/checksum.h"
 #include "jobs/fields.h"
 #include "jobs/manifest.h"

@@ -1,7 +1,7 @@
 // HDF5 as h5py writes it: its types of elements, its filters, and what ann-benchmarks' attributes say of the data.
 #include <hdf5.h>
 
-#include "io/lzf.h"
+#include "io/zip/lzf.h"
 #include "io_scratch.h"
 
 namespace kith::test {

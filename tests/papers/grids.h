@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "api/validate.h"
+#include "api/check/validate.h"
 #include "api/wide_search.h"
 #include "papers/kato/kato.h"
 #include "same_answer.h"

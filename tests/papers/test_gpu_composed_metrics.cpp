@@ -8,7 +8,7 @@
 
 #include "direct_panels.h"
 #include "gpu/metric/kernels.h"
-#include "gpu/runtime/shared_memory.h"
+#include "gpu/runtime/memory/shared_memory.h"
 #include "matrix_path_cases.h"
 #include "papers/distance/distance.h"
 #include "same_answer.h"

@@ -12,7 +12,7 @@
 
 #include "direct_panels.h"
 #include "exact/order.h"
-#include "gpu/filter/direct.h"
+#include "gpu/filter/direct/direct.h"
 #include "gpu_arrays.h"
 #include "matrix_path_cases.h"
 #include "same_answer.h"

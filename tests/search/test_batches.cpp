@@ -1,6 +1,6 @@
 // search_batches() on the CPU: the bits of a search of each batch, by tasks and in turn; what is refused; the plan.
 #include "batches_cases.h"
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "kith/functor.h"
 #include "plan/batches.h"
 #include "same_answer.h"

@@ -6,12 +6,12 @@
 #include <random>
 #include <vector>
 
+#include "api/check/validate.h"
 #include "api/run.h"
-#include "api/validate.h"
 #include "cpu/backend.h"
 #include "cpu/points/points.h"
 #include "cpu/select/driver.h"
-#include "exact/cholesky.h"
+#include "exact/linear/cholesky.h"
 #include "kith/error.h"
 #include "kith/kith.h"
 

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <string>
 
-#include "cpu/filter/tile.h"
+#include "cpu/filter/tile/tile.h"
 #include "cpu_searches.h"
 #include "search_cases.h"
 #include "spectrum.h"

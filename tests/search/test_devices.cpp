@@ -10,8 +10,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "api/device_group.h"
-#include "api/validate.h"
+#include "api/check/validate.h"
+#include "api/group/device_group.h"
 #include "same_answer.h"
 #include "scale/blocks.h"
 #include "search_cases.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "kith/c.h"
 #include "kith/estimators.h"
 #include "samples.h"

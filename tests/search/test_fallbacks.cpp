@@ -11,10 +11,10 @@
 #include <tuple>
 #include <vector>
 
-#include "cpu/filter/tile.h"
+#include "cpu/filter/tile/tile.h"
 #include "cpu/simd/isa.h"
 #include "cpu_searches.h"
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "kith/kith.h"
 
 namespace {

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "api/device_group.h"
+#include "api/check/validate.h"
+#include "api/group/device_group.h"
 #include "api/guard.h"
 #include "api/run.h"
-#include "api/validate.h"
 #include "arrays.h"
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "float_states.h"
 #include "kith/batches.h"
 #include "kith/c.h"

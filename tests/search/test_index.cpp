@@ -8,7 +8,7 @@
 
 #include "cpu/filter/panels.h"
 #include "cpu/points/points.h"
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "search_cases.h"
 #include "spectrum.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "adversarial.h"
-#include "api/validate.h"
+#include "api/check/validate.h"
 #include "kith/kith.h"
 #include "metric/portable.h"
 #include "metric_variants.h"

@@ -6,7 +6,7 @@
 
 #include "cpu/simd/isa.h"
 #include "cpu_searches.h"
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "search_cases.h"
 #include "spectrum.h"
 

@@ -1,5 +1,5 @@
 // radius() on the CPU against the oracle and against searches for all points; its ends, graphs, blocks, Index, errors.
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "radius_cases.h"
 #include "refusal.h"
 

@@ -1,6 +1,6 @@
 // radius() by a tree against the oracle and against searches for all points: adversarial data, graphs, blocks, what it
 // leaves out, what it leaves to a filter.
-#include "api/validate.h"
+#include "api/check/validate.h"
 #include "radius_cases.h"
 
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "kith/kith.h"
 #include "kith/recommend.h"
 #include "papers/plan.h"

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "kith/kith.h"
 #include "kith/retrieval.h"
 

@@ -1,5 +1,5 @@
 // search() on the CPU against the oracle, and the paths and instruction sets that can be forced.
-#include "api/validate.h"
+#include "api/check/validate.h"
 #include "cpu/simd/isa.h"
 #include "search_cases.h"
 

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "cpu/select/selectors.h"
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "kith/batches.h"
 #include "kith/index.h"
 #include "kith/radius.h"

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "api/validate.h"
-#include "exact/progress.h"
+#include "api/check/validate.h"
+#include "exact/report/progress.h"
 #include "search_cases.h"
 
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cpu/filter/tile.h"
+#include "cpu/filter/tile/tile.h"
 #include "cpu/simd/isa.h"
 #include "cpu_searches.h"
 #include "search_cases.h"

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "exact/bounds/direct_scale.h"
 #include "exact/direct_form.h"
-#include "exact/direct_scale.h"
 #include "exact/rounding.h"
 #include "kith/kith.h"
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "direct_forms.h"
-#include "gpu/filter/bit_panels.h"
-#include "gpu/runtime/device_memory.h"
+#include "gpu/filter/direct/bit_panels.h"
+#include "gpu/runtime/memory/device_memory.h"
 
 namespace direct_panels {
 

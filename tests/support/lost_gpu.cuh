@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "api/validate.h"
+#include "api/check/validate.h"
 #include "kith/kith.h"
 
 namespace lost_gpu {

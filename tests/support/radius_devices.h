@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "api/device_group.h"
-#include "api/radius.h"
-#include "api/validate.h"
+#include "api/check/validate.h"
+#include "api/group/device_group.h"
+#include "api/radius/radius.h"
 #include "radius_cases.h"
 
 namespace radius_devices {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "adversarial.h"
-#include "api/validate.h"
+#include "api/check/validate.h"
 #include "arrays.h"
 #include "kith/kith.h"
 #include "metric/metric.h"

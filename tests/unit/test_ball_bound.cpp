@@ -1,5 +1,5 @@
-// The limits that a radius sets for a GPU's filter values (src/gpu/filter/ball_bound.h), without a device: values at
-// the ends of what the enclosure allows, of keys at and next to the ends of what is within.
+// The limits that a radius sets for a GPU's filter values (src/gpu/filter/lists/ball_bound.h), without a device: values
+// at the ends of what the enclosure allows, of keys at and next to the ends of what is within.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "adversarial.h"
 #include "exact/rounding.h"
-#include "gpu/filter/ball_bound.h"
+#include "gpu/filter/lists/ball_bound.h"
 
 namespace {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "cpu/filter/bound.h"
-#include "cpu/filter/query_tiles.h"
-#include "cpu/filter/tile.h"
+#include "cpu/filter/tile/query_tiles.h"
+#include "cpu/filter/tile/tile.h"
 
 namespace {
 

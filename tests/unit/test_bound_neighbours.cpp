@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "bound_opposites.h"
-#include "cpu/filter/tile.h"
+#include "cpu/filter/tile/tile.h"
 #include "kith/kith.h"
 
 namespace {

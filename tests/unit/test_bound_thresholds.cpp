@@ -9,7 +9,7 @@
 
 #include "adversarial.h"
 #include "cpu/filter/bound.h"
-#include "cpu/filter/tile.h"
+#include "cpu/filter/tile/tile.h"
 #include "cpu/primitives/top_k.h"
 #include "cpu/search/candidates.h"
 #include "cpu/search/row_filter.h"

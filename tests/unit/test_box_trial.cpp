@@ -1,5 +1,5 @@
 // What a sample says of boxes.
-#include "exact/box_trial.h"
+#include "exact/bounds/box_trial.h"
 
 #include <gtest/gtest.h>
 

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "adversarial.h"
-#include "gpu/filter/further.h"
-#include "gpu/points/byte_form.h"
+#include "gpu/filter/pca/further.h"
+#include "gpu/points/pca/byte_form.h"
 
 namespace {
 

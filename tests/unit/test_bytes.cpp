@@ -10,7 +10,7 @@
 
 #include "adversarial.h"
 #include "cpu/filter/panels.h"
-#include "cpu/filter/query_tiles.h"
+#include "cpu/filter/tile/query_tiles.h"
 #include "kith/kith.h"
 #include "metric_variants.h"
 

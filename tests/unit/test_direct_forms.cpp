@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cpu/filter/bound.h"
-#include "cpu/filter/tile.h"
+#include "cpu/filter/tile/tile.h"
 #include "direct_forms.h"
 #include "kith/kith.h"
 

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "float_states.h"
-#include "io/process_mutex.h"
+#include "io/files/process_mutex.h"
 #include "machine/float_state.h"
 
 namespace {

@@ -3,7 +3,7 @@
 
 #include "formula_cases.h"
 #include "gpu/backend.h"
-#include "gpu/filter/formula_pass.h"
+#include "gpu/filter/direct/formula_pass.h"
 #include "gpu/metric/formula_text.h"
 #include "gpu/runtime/nvrtc.h"
 #include "kith/error.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "adversarial.h"
-#include "gpu/filter/further.h"
+#include "gpu/filter/pca/further.h"
 
 namespace {
 

@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "exact/watched.h"
+#include "exact/report/watched.h"
 #include "kith/kith.h"
 #include "machine/parallel.h"
 

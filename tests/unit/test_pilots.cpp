@@ -1,7 +1,7 @@
 // What is remembered of a filter that was tried, by the number of neighbours.
 #include <gtest/gtest.h>
 
-#include "gpu/points/pilots.h"
+#include "gpu/points/pca/pilots.h"
 
 namespace {
 

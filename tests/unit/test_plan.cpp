@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "built_selectors.h"
-#include "cpu/filter/tile.h"
+#include "cpu/filter/tile/tile.h"
 #include "cpu/filter/tuning.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/tuning.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "gpu/search/projected_tuning.h"
+#include "gpu/search/passes/projected_tuning.h"
 
 namespace {
 

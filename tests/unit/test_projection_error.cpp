@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "exact/projection_error.h"
+#include "exact/bounds/projection_error.h"
 
 namespace {
 

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "adversarial.h"
-#include "cpu/filter/query_tiles.h"
+#include "cpu/filter/tile/query_tiles.h"
 #include "software_registers.h"
 #define KITH_LEVEL 0
 #include "cpu/simd/target-inl.h"
 // After the target.
-#include "cpu/filter/register_tiles-inl.h"
+#include "cpu/filter/tile/register_tiles-inl.h"
 
 namespace {
 

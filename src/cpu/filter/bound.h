@@ -24,9 +24,9 @@
 // with two products and two sums per pair that loses at most (2 d + 3) 2^-126. TDPBF16PS adds
 // chains of 16 products: fewer roundings (docs/exactness.md, section 6).
 //
-// int8 and int16 quantization (cpu/filter/tile.h): <u^, v^> is an integer, exact, times two scales.
-// Three roundings follow: the conversion to f32, the point's scale, and the query's scale fused
-// with h. g = 8 x 2^-24, because |u^| may be twice |u|.
+// int8 and int16 quantization (cpu/filter/tile/tile.h): <u^, v^> is an integer, exact, times two
+// scales. Three roundings follow: the conversion to f32, the point's scale, and the query's scale
+// fused with h. g = 8 x 2^-24, because |u^| may be twice |u|.
 //
 // Direct forms: the metric in f32, |a - rank| <= g' rank + absolute + d 2^-148. g' is (d + 4) 2^-24
 // for each sum in the quotient that forms the value, plus the error of each term
@@ -37,7 +37,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "cpu/filter/tile.h"
+#include "cpu/filter/tile/tile.h"
 #include "cpu/filter/tuning.h"
 #include "exact/rounding.h"
 #include "metric/metric.h"

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "cpu/filter/panels.h"
-#include "exact/watched.h"
+#include "exact/report/watched.h"
 
 namespace kith::cpu {
 

@@ -2,7 +2,7 @@
 // accumulators. docs/exactness.md bounds the errors of exactly these operations, fused or not.
 #pragma once
 
-#include "cpu/filter/tile_loop-inl.h"
+#include "cpu/filter/tile/tile_loop-inl.h"
 
 namespace kith::cpu::KITH_TARGET {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "cpu/metric/kernels.h"
-#include "exact/direct_scale.h"
-#include "exact/watched.h"
+#include "exact/bounds/direct_scale.h"
+#include "exact/report/watched.h"
 
 namespace kith::cpu {
 

@@ -12,7 +12,7 @@
 #include "cpu/filter/row_form.h"
 #include "cpu/filter/whole_rows.h"
 #include "cpu/metric/distance_keys.h"
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 
 namespace kith::cpu {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "cpu/filter/product.h"
-#include "exact/watched.h"
+#include "exact/report/watched.h"
 
 namespace kith::cpu {
 

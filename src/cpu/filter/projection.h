@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "cpu/filter/bound.h"
-#include "cpu/filter/tile.h"
+#include "cpu/filter/tile/tile.h"
 #include "cpu/filter/tuning.h"
 #include "cpu/primitives/buffer.h"
-#include "exact/progress.h"
-#include "exact/projection_error.h"
+#include "exact/bounds/projection_error.h"
+#include "exact/report/progress.h"
 #include "metric/metric.h"
 
 namespace kith::cpu {

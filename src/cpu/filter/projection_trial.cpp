@@ -7,8 +7,8 @@
 
 #include "cpu/filter/product.h"
 #include "cpu/filter/projection.h"
+#include "exact/report/watched.h"
 #include "exact/value_at_rank.h"
-#include "exact/watched.h"
 
 namespace kith::cpu {
 

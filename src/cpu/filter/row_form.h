@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "cpu/filter/bound.h"
-#include "cpu/filter/tile.h"
+#include "cpu/filter/tile/tile.h"
 #include "cpu/metric/distance_keys.h"
-#include "exact/factor.h"
+#include "exact/linear/factor.h"
 #include "metric/metric.h"
 
 namespace kith::cpu {

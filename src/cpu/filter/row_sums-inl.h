@@ -1,7 +1,7 @@
 // The sums of a row and its rounding, a vector of coordinates at a time.
 #pragma once
 
-#include "cpu/filter/tile.h"
+#include "cpu/filter/tile/tile.h"
 #include "cpu/simd/vector_ops-inl.h"
 
 namespace kith::cpu::KITH_TARGET {

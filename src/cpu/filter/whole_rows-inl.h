@@ -1,7 +1,7 @@
 // Rows of 8-bit integers, stored unquantized, for one instruction set.
 #pragma once
 
-#include "cpu/filter/tile.h"
+#include "cpu/filter/tile/tile.h"
 #include "cpu/simd/vector_ops-inl.h"
 
 namespace kith::cpu::KITH_TARGET {

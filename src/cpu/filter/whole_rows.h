@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "cpu/filter/bound.h"
-#include "cpu/filter/tile.h"
+#include "cpu/filter/tile/tile.h"
 #include "cpu/metric/distance_keys.h"
 #include "cpu/primitives/buffer.h"
 #include "metric/cosine.h"

@@ -8,8 +8,8 @@
 #include "cpu/backend.h"
 #include "cpu/filter/panels.h"
 #include "cpu/metric/kernels.h"
-#include "exact/box_trial.h"
-#include "exact/watched.h"
+#include "exact/bounds/box_trial.h"
+#include "exact/report/watched.h"
 
 namespace kith::cpu {
 

@@ -10,9 +10,9 @@
 #include "cpu/primitives/buffer.h"
 #include "cpu/simd/isa.h"
 #include "cpu/tree/tree.h"
+#include "exact/bounds/projection_record.h"
 #include "exact/metric_spec.h"
-#include "exact/progress.h"
-#include "exact/projection_record.h"
+#include "exact/report/progress.h"
 #include "kith/plan.h"
 
 namespace kith::cpu {

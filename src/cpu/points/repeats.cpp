@@ -7,7 +7,7 @@
 #include <cstring>
 #include <new>
 
-#include "exact/watched.h"
+#include "exact/report/watched.h"
 
 namespace kith::cpu {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "kith/types.h"
 
 namespace kith::cpu {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cpu/filter/panels.h"
-#include "cpu/filter/query_tiles.h"
+#include "cpu/filter/tile/query_tiles.h"
 #include "cpu/search/shortlist.h"
 
 namespace kith::cpu {

@@ -7,7 +7,7 @@
 #include "cpu/metric/distance_keys.h"
 #include "cpu/points/points.h"
 #include "exact/ceil_div.h"
-#include "exact/watched.h"
+#include "exact/report/watched.h"
 
 namespace kith::cpu {
 

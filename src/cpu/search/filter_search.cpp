@@ -7,12 +7,12 @@
 #include <bit>
 
 #include "cpu/filter/panels.h"
-#include "cpu/filter/query_tiles.h"
+#include "cpu/filter/tile/query_tiles.h"
 #include "cpu/metric/kernels.h"
 #include "cpu/search/coarse_filter.h"
 #include "cpu/search/row_filter.h"
 #include "cpu/search/shortlist.h"
-#include "exact/watched.h"
+#include "exact/report/watched.h"
 
 namespace kith::cpu {
 

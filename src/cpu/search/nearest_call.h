@@ -8,7 +8,7 @@
 #include "cpu/search/results.h"
 #include "cpu/search/shortlist.h"
 #include "cpu/search/strategies.h"
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "strategy/chain.h"
 
 namespace kith::cpu {

@@ -1,7 +1,7 @@
 // The filter for a few queries: one pass over the points' own f32 rows, nothing packed.
 #pragma once
 
-#include "cpu/filter/tile.h"
+#include "cpu/filter/tile/tile.h"
 #include "cpu/search/shortlist.h"
 
 namespace kith::cpu {

@@ -7,7 +7,7 @@
 
 #include "cpu/metric/distance_keys.h"
 #include "cpu/primitives/top_k.h"
-#include "exact/watched.h"
+#include "exact/report/watched.h"
 
 namespace kith::cpu {
 

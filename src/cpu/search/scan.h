@@ -4,7 +4,7 @@
 #include "cpu/points/points.h"
 #include "cpu/search/results.h"
 #include "cpu/simd/isa.h"
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 
 namespace kith::cpu {
 

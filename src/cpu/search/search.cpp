@@ -3,12 +3,12 @@
 #include <string>
 
 #include "cpu/backend.h"
-#include "cpu/filter/tile.h"
+#include "cpu/filter/tile/tile.h"
 #include "cpu/filter/tuning.h"
 #include "cpu/metric/kernels.h"
 #include "cpu/search/filter_search.h"
 #include "cpu/search/row_filter.h"
-#include "exact/fallbacks.h"
+#include "exact/report/fallbacks.h"
 
 namespace kith::cpu {
 

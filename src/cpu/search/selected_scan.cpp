@@ -13,7 +13,7 @@
 #include "cpu/primitives/buffer.h"
 #include "cpu/select/driver.h"
 #include "exact/ceil_div.h"
-#include "exact/watched.h"
+#include "exact/report/watched.h"
 
 namespace kith::cpu {
 

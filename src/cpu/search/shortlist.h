@@ -15,7 +15,7 @@
 #include "cpu/primitives/top_k.h"
 #include "cpu/search/candidates.h"
 #include "cpu/search/scattered_keys.h"
-#include "exact/fallbacks.h"
+#include "exact/report/fallbacks.h"
 
 namespace kith::cpu {
 

@@ -15,7 +15,7 @@
 namespace kith::cpu {
 
 struct NearestCall;  // cpu/search/nearest_call.h
-struct RadiusCall;   // cpu/search/radius_levels.h
+struct RadiusCall;   // cpu/search/radius/radius_levels.h
 class RadiusLevel;
 
 struct Strategy {

@@ -8,7 +8,7 @@
 #include "cpu/select/selector.h"
 #include "exact/element.h"
 #include "exact/missing.h"
-#include "exact/watched.h"
+#include "exact/report/watched.h"
 
 namespace kith::cpu {
 

@@ -1,7 +1,7 @@
 // k-selection of given values on the CPU.
 #pragma once
 
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "exact/request.h"
 #include "kith/plan.h"
 #include "kith/types.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cpu/primitives/buffer.h"
-#include "exact/watched.h"
+#include "exact/report/watched.h"
 
 namespace kith::cpu {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 
 namespace kith::cpu {
 

@@ -7,7 +7,7 @@
 #include "cpu/metric/kernels.h"
 #include "cpu/primitives/rows.h"
 #include "cpu/tree/order.h"
-#include "exact/watched.h"
+#include "exact/report/watched.h"
 
 namespace kith::cpu {
 

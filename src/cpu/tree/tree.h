@@ -12,7 +12,7 @@
 #include "cpu/simd/isa.h"
 #include "cpu/tree/kernels.h"
 #include "exact/metric_spec.h"
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 
 namespace kith::cpu {
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "gpu/filter/bound.h"
-#include "gpu/filter/factored.cuh"
+#include "gpu/filter/direct/factored.cuh"
 #include "gpu/metric/kernels.h"
 
 namespace kith::gpu {

@@ -3,7 +3,7 @@
 // around it; then all lanes examine these values together.
 #pragma once
 
-#include "gpu/filter/candidates.cuh"
+#include "gpu/filter/lists/candidates.cuh"
 
 namespace kith::gpu {
 

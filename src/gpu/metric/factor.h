@@ -1,4 +1,5 @@
-// A metric's factor (exact/factor.h), which multiplies the coordinates of rows, as kernels see it.
+// A metric's factor (exact/linear/factor.h), which multiplies the coordinates of rows, as kernels
+// see it.
 #pragma once
 
 #include <cstdint>

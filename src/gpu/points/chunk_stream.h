@@ -5,7 +5,7 @@
 #include <deque>
 #include <future>
 
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "gpu/points/points.h"
 #include "gpu/runtime/handles.h"
 

@@ -5,7 +5,7 @@
 
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/launch.h"
-#include "gpu/runtime/pinned_words.h"
+#include "gpu/runtime/memory/pinned_words.h"
 
 namespace kith::gpu {
 

@@ -5,7 +5,7 @@
 
 #include "gpu/metric/kernels.h"
 #include "gpu/points/tuning.h"
-#include "gpu/runtime/device_memory.h"
+#include "gpu/runtime/memory/device_memory.h"
 
 namespace kith::gpu {
 

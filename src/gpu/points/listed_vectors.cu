@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "gpu/filter/bytes.h"
-#include "gpu/filter/candidate_lists.h"
+#include "gpu/filter/int8/bytes.h"
 #include "gpu/filter/levels.h"
+#include "gpu/filter/lists/candidate_lists.h"
+#include "gpu/points/pca/projection.h"
 #include "gpu/points/prepare_filter.h"
-#include "gpu/points/projection.h"
 #include "gpu/points/sample.h"
 #include "gpu/points/tuning.h"
 #include "gpu/primitives/gather.h"

@@ -7,16 +7,16 @@
 #include <mutex>
 #include <vector>
 
-#include "exact/projection_record.h"
+#include "exact/bounds/projection_record.h"
 #include "formula/error_bound.h"
 #include "gpu/backend.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/pass.h"
 #include "gpu/metric/kernels.h"
 #include "gpu/metric/prepared_rows.h"
-#include "gpu/points/pilots.h"
-#include "gpu/runtime/device_memory.h"
-#include "gpu/runtime/registered_memory.h"
+#include "gpu/points/pca/pilots.h"
+#include "gpu/runtime/memory/device_memory.h"
+#include "gpu/runtime/memory/registered_memory.h"
 #include "gpu/runtime/upload.h"
 #include "gpu/tree/tree.h"
 #include "machine/large_memory.h"

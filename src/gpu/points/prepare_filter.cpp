@@ -8,13 +8,13 @@
 #include <numeric>
 #include <optional>
 
-#include "exact/direct_scale.h"
-#include "exact/factor.h"
+#include "exact/bounds/direct_scale.h"
+#include "exact/linear/factor.h"
 #include "exact/rounding.h"
-#include "gpu/filter/augmented.h"
-#include "gpu/filter/bit_panels.h"
 #include "gpu/filter/bound.h"
-#include "gpu/filter/direct.h"
+#include "gpu/filter/direct/bit_panels.h"
+#include "gpu/filter/direct/direct.h"
+#include "gpu/filter/fused/augmented.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/tuning.h"
 #include "gpu/points/few_values.h"

@@ -9,7 +9,7 @@
 
 #include "exact/rounding.h"
 #include "formula/error_bound.h"
-#include "gpu/filter/direct.h"
+#include "gpu/filter/direct/direct.h"
 #include "gpu/points/formula_range.h"
 #include "gpu/points/sample.h"
 

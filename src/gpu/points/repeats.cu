@@ -3,7 +3,7 @@
 #include "gpu/points/repeats.h"
 
 #include "gpu/primitives/cub_device.cuh"
-#include "gpu/primitives/segmented_sort.h"
+#include "gpu/primitives/sort/segmented_sort.h"
 #include "gpu/runtime/launch.h"
 
 namespace kith::gpu {

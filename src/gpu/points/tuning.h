@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "gpu/filter/further.h"
 #include "gpu/filter/levels.h"
+#include "gpu/filter/pca/further.h"
 #include "gpu/filter/tuning.h"
 
 namespace kith::gpu::tuning {

@@ -5,9 +5,9 @@
 #include "gpu/primitives/rows.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
-#include "gpu/runtime/device_memory.h"
 #include "gpu/runtime/in_flight.h"
 #include "gpu/runtime/launch.h"
+#include "gpu/runtime/memory/device_memory.h"
 
 namespace kith::gpu {
 

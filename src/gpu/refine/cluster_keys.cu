@@ -12,15 +12,15 @@
 #include <cmath>
 #include <type_traits>
 
-#include "gpu/filter/cluster_order.h"
-#include "gpu/filter/clusters.h"
 #include "gpu/filter/levels.h"
+#include "gpu/filter/partition/cluster_order.h"
+#include "gpu/filter/partition/clusters.h"
 #include "gpu/metric/rank.cuh"
-#include "gpu/primitives/async_copy.cuh"
 #include "gpu/primitives/block.cuh"
+#include "gpu/primitives/hopper/async_copy.cuh"
 #include "gpu/runtime/check.h"
-#include "gpu/runtime/device_memory.h"
 #include "gpu/runtime/launch.h"
+#include "gpu/runtime/memory/device_memory.h"
 #include "metric/sqeuclidean.h"
 
 namespace kith::gpu {

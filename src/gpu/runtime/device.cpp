@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "gpu/backend.h"
-#include "gpu/runtime/device_memory.h"
 #include "gpu/runtime/handles.h"
+#include "gpu/runtime/memory/device_memory.h"
 #include "machine/lasting.h"
 
 namespace kith::gpu {

@@ -1,7 +1,7 @@
 // The ring of pinned blocks of upload.h and the threads that fill it.
 #include "gpu/runtime/upload.h"
 
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/handles.h"
 #include "gpu/runtime/in_flight.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "gpu/points/projection.h"
+#include "gpu/points/pca/projection.h"
 #include "gpu/runtime/in_flight.h"
 #include "gpu/search/deliver.h"
 #include "gpu/search/results.h"

@@ -5,10 +5,10 @@
 #include "gpu/backend.h"
 #include "gpu/metric/user.h"
 #include "gpu/points/chunk_stream.h"
-#include "gpu/runtime/call_memory.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/launch.h"
+#include "gpu/runtime/memory/call_memory.h"
 
 namespace kith::gpu {
 

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "gpu/filter/ball_thresholds.h"
-#include "gpu/primitives/sort_rows.h"
+#include "gpu/filter/lists/ball_thresholds.h"
+#include "gpu/primitives/sort/sort_rows.h"
 #include "gpu/refine/cluster_keys.h"
-#include "gpu/search/clustered_pass.h"
+#include "gpu/search/passes/clustered_pass.h"
 #include "gpu/search/queries_left.h"
 
 namespace kith::gpu {

@@ -2,8 +2,8 @@
 // distances with that one alone.
 #pragma once
 
-#include "gpu/points/clusters.h"
-#include "gpu/runtime/pinned_words.h"
+#include "gpu/points/partition/clusters.h"
+#include "gpu/runtime/memory/pinned_words.h"
 #include "gpu/search/tile_search.h"
 
 namespace kith::gpu {

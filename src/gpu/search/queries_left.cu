@@ -2,7 +2,7 @@
 #include "gpu/search/queries_left.h"
 
 #include "exact/order.h"
-#include "gpu/filter/ball_thresholds.h"
+#include "gpu/filter/lists/ball_thresholds.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/launch.h"
 

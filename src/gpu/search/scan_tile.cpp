@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "gpu/metric/user.h"
-#include "gpu/primitives/sort_rows.h"
+#include "gpu/primitives/sort/sort_rows.h"
 #include "gpu/search/tile_search.h"
 #include "gpu/select/streaming/threshold_select.h"
 

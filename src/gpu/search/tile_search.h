@@ -2,12 +2,12 @@
 // canonical distances.
 #pragma once
 
-#include "exact/fallbacks.h"
-#include "exact/progress.h"
+#include "exact/report/fallbacks.h"
+#include "exact/report/progress.h"
+#include "gpu/points/pca/projection.h"
 #include "gpu/points/points.h"
-#include "gpu/points/projection.h"
-#include "gpu/runtime/pinned_block.h"
-#include "gpu/runtime/pinned_words.h"
+#include "gpu/runtime/memory/pinned_block.h"
+#include "gpu/runtime/memory/pinned_words.h"
 #include "kith/plan.h"
 
 namespace kith::gpu {

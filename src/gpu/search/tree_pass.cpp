@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "gpu/runtime/pinned_words.h"
+#include "gpu/runtime/memory/pinned_words.h"
 #include "gpu/search/deliver.h"
 #include "gpu/search/tuning.h"
 #include "gpu/tree/order.h"

@@ -10,12 +10,12 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "gpu/filter/dense/value_groups.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/tuning.h"
-#include "gpu/filter/value_groups.h"
 #include "gpu/points/tuning.h"
 #include "gpu/primitives/tuning.h"
-#include "gpu/search/projected_tuning.h"
+#include "gpu/search/passes/projected_tuning.h"
 #include "gpu/select/streaming/tuning.h"
 #include "kith/plan.h"
 

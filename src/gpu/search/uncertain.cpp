@@ -1,6 +1,6 @@
 // Which queries of a tile have no certificate; see tile_search.h.
-#include "gpu/filter/candidate_lists.h"
-#include "gpu/filter/value_pass.h"
+#include "gpu/filter/dense/value_pass.h"
+#include "gpu/filter/lists/candidate_lists.h"
 #include "gpu/search/tile_search.h"
 
 namespace kith::gpu {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "gpu/primitives/row_walk.cuh"
-#include "gpu/runtime/device_memory.h"
+#include "gpu/runtime/memory/device_memory.h"
 #include "gpu/select/sort_result.cuh"
 
 namespace kith::gpu {

@@ -2,9 +2,9 @@
 // fits, else CUB's segmented radix sort. (Entries of 12 bytes: primitives/sort_rows.cu.)
 #include "gpu/select/sort_result.cuh"
 
-#include "gpu/primitives/block_sort.cuh"
 #include "gpu/primitives/cub_device.cuh"
-#include "gpu/primitives/segmented_sort.h"
+#include "gpu/primitives/sort/block_sort.cuh"
+#include "gpu/primitives/sort/segmented_sort.h"
 #include "gpu/runtime/launch.h"
 
 namespace kith::gpu {

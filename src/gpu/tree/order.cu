@@ -7,9 +7,9 @@
 #include <bit>
 
 #include "exact/order.h"
-#include "gpu/primitives/bitonic.cuh"
 #include "gpu/primitives/cub_device.cuh"
-#include "gpu/primitives/segmented_sort.h"
+#include "gpu/primitives/sort/bitonic.cuh"
+#include "gpu/primitives/sort/segmented_sort.h"
 #include "gpu/runtime/launch.h"
 
 namespace kith::gpu {

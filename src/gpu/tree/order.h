@@ -1,7 +1,7 @@
 // The order of points in the leaves of a k-d tree: neighbours in space are near each other.
 #pragma once
 
-#include "gpu/runtime/device_memory.h"
+#include "gpu/runtime/memory/device_memory.h"
 
 namespace kith::gpu {
 

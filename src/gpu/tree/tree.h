@@ -3,7 +3,7 @@
 #pragma once
 
 #include "gpu/metric/kernels.h"
-#include "gpu/runtime/device_memory.h"
+#include "gpu/runtime/memory/device_memory.h"
 
 namespace kith::gpu {
 

@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "gpu/runtime/device.h"
-#include "gpu/runtime/device_memory.h"
 #include "gpu/runtime/library.h"
+#include "gpu/runtime/memory/device_memory.h"
 #include "machine/lasting.h"
 
 namespace kith::gpu {

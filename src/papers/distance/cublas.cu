@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "gpu/filter/direct.h"
+#include "gpu/filter/direct/direct.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/launch.h"
 #include "kith/error.h"

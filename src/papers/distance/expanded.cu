@@ -2,7 +2,7 @@
 // adjacent words.
 #include "papers/distance/expanded.h"
 
-#include "gpu/filter/direct.h"
+#include "gpu/filter/direct/direct.h"
 #include "gpu/metric/kernels.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/launch.h"

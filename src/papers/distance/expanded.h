@@ -2,7 +2,7 @@
 // direct filter's.
 #pragma once
 
-#include "gpu/runtime/device_memory.h"
+#include "gpu/runtime/memory/device_memory.h"
 #include "papers/distance/distance.h"
 
 namespace kith::gpu {

@@ -8,7 +8,7 @@
 //          every window
 // thread   4 x 8 pairs of the window: per word it reads 12 values and takes 32 steps
 #include "gpu/runtime/check.h"
-#include "gpu/runtime/shared_memory.h"
+#include "gpu/runtime/memory/shared_memory.h"
 #include "papers/distance/bands.h"
 #include "papers/distance/store.cuh"
 

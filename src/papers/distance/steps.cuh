@@ -4,11 +4,11 @@
 
 #include <type_traits>
 
-#include "gpu/filter/bit_panels.h"
-#include "gpu/filter/bits_value.cuh"
-#include "gpu/filter/direct.h"
-#include "gpu/filter/direct_steps.cuh"
-#include "gpu/filter/norm_steps.cuh"
+#include "gpu/filter/direct/bit_panels.h"
+#include "gpu/filter/direct/bits_value.cuh"
+#include "gpu/filter/direct/direct.h"
+#include "gpu/filter/direct/direct_steps.cuh"
+#include "gpu/filter/direct/norm_steps.cuh"
 #include "gpu/primitives/f32.h"
 #include "kith/error.h"
 #include "papers/distance/distance.h"

@@ -12,7 +12,7 @@
 
 #include "exact/direct_form.h"
 #include "gpu/primitives/packed.cuh"
-#include "gpu/runtime/device_memory.h"
+#include "gpu/runtime/memory/device_memory.h"
 #include "papers/fused/fused_kernels.h"
 
 namespace kith::gpu {

@@ -16,10 +16,10 @@
 //
 // Ties: a value that equals the last entry's is dropped; the list's threshold lies below that
 // (matrix_candidates.cu).
-#include "gpu/primitives/async_copy.cuh"
-#include "gpu/primitives/bitonic_lanes.cuh"
+#include "gpu/primitives/hopper/async_copy.cuh"
+#include "gpu/primitives/sort/bitonic_lanes.cuh"
 #include "gpu/runtime/check.h"
-#include "gpu/runtime/shared_memory.h"
+#include "gpu/runtime/memory/shared_memory.h"
 #include "papers/distance/steps.cuh"
 #include "papers/fused/fused.h"
 

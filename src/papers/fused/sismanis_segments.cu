@@ -13,9 +13,9 @@
 //
 // Words of points are read once for all queries of the block, adjacent points by adjacent lanes; a
 // word of the queries is one load of the warp.
-#include "gpu/primitives/truncated_bitonic.cuh"
+#include "gpu/primitives/sort/truncated_bitonic.cuh"
 #include "gpu/runtime/check.h"
-#include "gpu/runtime/shared_memory.h"
+#include "gpu/runtime/memory/shared_memory.h"
 #include "papers/distance/steps.cuh"
 #include "papers/fused/fused.h"
 

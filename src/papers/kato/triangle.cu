@@ -15,7 +15,7 @@
 #include "gpu/metric/user.h"
 #include "gpu/points/points.h"
 #include "gpu/primitives/gather.h"
-#include "gpu/primitives/sort_rows.h"
+#include "gpu/primitives/sort/sort_rows.h"
 #include "gpu/primitives/transpose.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"

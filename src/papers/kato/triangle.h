@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "exact/metric_spec.h"
-#include "exact/progress.h"
+#include "exact/report/progress.h"
 #include "kith/types.h"
 
 namespace kith {

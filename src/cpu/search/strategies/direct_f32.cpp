@@ -1,7 +1,7 @@
 // The metric itself in f32.
 #include "cpu/search/filter_search.h"
 #include "cpu/search/panel_facts.h"
-#include "cpu/search/radius_levels.h"
+#include "cpu/search/radius/radius_levels.h"
 
 namespace kith::cpu {
 

@@ -2,7 +2,7 @@
 #include "cpu/search/scan.h"
 
 #include "cpu/search/nearest_call.h"
-#include "cpu/search/radius_levels.h"
+#include "cpu/search/radius/radius_levels.h"
 #include "cpu/search/selected_scan.h"
 
 namespace kith::cpu {

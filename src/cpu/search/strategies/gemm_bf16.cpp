@@ -1,7 +1,7 @@
 // Products of bf16.
 #include "cpu/search/filter_search.h"
 #include "cpu/search/panel_facts.h"
-#include "cpu/search/radius_levels.h"
+#include "cpu/search/radius/radius_levels.h"
 
 namespace kith::cpu {
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "cpu/search/nearest_call.h"
-#include "cpu/search/radius_levels.h"
-#include "cpu/search/tree_search.h"
+#include "cpu/search/radius/radius_levels.h"
+#include "cpu/search/tree/tree_search.h"
 
 namespace kith::cpu {
 

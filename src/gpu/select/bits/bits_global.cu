@@ -6,8 +6,8 @@
 // global memory to the other. Every entry is written at the sum of its ranks in both, found by
 // binary search. The thesis' list is unsorted; a sorted one costs that merge and gives the result
 // in order.
-#include "gpu/primitives/bitonic.cuh"
-#include "gpu/runtime/device_memory.h"
+#include "gpu/primitives/sort/bitonic.cuh"
+#include "gpu/runtime/memory/device_memory.h"
 #include "gpu/select/bits/scan_row.cuh"
 #include "gpu/select/result.cuh"
 

@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "gpu/runtime/device.h"
-#include "gpu/runtime/device_memory.h"
+#include "gpu/runtime/memory/device_memory.h"
 #include "gpu/select/bits/bits.cuh"
 
 namespace kith::gpu {

@@ -6,7 +6,7 @@
 // (R_2k) and sorts that bitonic sequence.
 #pragma once
 
-#include "gpu/primitives/bitonic.cuh"
+#include "gpu/primitives/sort/bitonic.cuh"
 
 namespace kith::gpu {
 

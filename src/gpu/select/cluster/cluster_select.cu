@@ -22,9 +22,9 @@
 #include <bit>
 
 #include "exact/missing.h"
-#include "gpu/primitives/block_sort.cuh"
+#include "gpu/primitives/sort/block_sort.cuh"
 #include "gpu/runtime/device.h"
-#include "gpu/runtime/shared_memory.h"
+#include "gpu/runtime/memory/shared_memory.h"
 #include "gpu/runtime/waited_launch.h"
 #include "gpu/select/cluster/limit.cuh"
 #include "gpu/select/selector.h"

@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "exact/element.h"
-#include "gpu/primitives/cluster.cuh"
+#include "gpu/primitives/hopper/cluster.cuh"
 #include "gpu/primitives/packed.cuh"
 #include "gpu/select/cluster/tuning.h"
 

@@ -12,7 +12,7 @@
 // addresses collide within a warp, however skewed the buckets are.
 #pragma once
 
-#include "gpu/primitives/block_sort.cuh"
+#include "gpu/primitives/sort/block_sort.cuh"
 #include "gpu/select/row_result.cuh"
 
 namespace kith::gpu {

@@ -9,8 +9,8 @@
 // answer never depends on luck.
 #pragma once
 
-#include "gpu/primitives/block_sort.cuh"
 #include "gpu/primitives/block_threshold.cuh"
+#include "gpu/primitives/sort/block_sort.cuh"
 
 namespace kith::gpu::sampling {
 

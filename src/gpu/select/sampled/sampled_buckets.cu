@@ -20,7 +20,7 @@
 
 #include "gpu/primitives/block.cuh"
 #include "gpu/runtime/device.h"
-#include "gpu/runtime/device_memory.h"
+#include "gpu/runtime/memory/device_memory.h"
 #include "gpu/select/sampled/sampled.cuh"
 #include "gpu/select/sampled/sampled_buckets.h"
 

@@ -12,7 +12,7 @@
 // For an unsorted result only the bucket with the k-th entry is sorted; earlier ones are copied.
 #include "gpu/primitives/block.cuh"
 #include "gpu/runtime/device.h"
-#include "gpu/runtime/shared_memory.h"
+#include "gpu/runtime/memory/shared_memory.h"
 #include "gpu/select/sampled/sampled.cuh"
 #include "gpu/select/sampled/sampled_buckets.h"
 

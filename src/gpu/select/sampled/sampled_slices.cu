@@ -7,8 +7,8 @@
 //   finish_rows   a block per row: reduces the list to little more than k, sorts it, writes the
 //                 result
 #include "gpu/runtime/device.h"
-#include "gpu/runtime/device_memory.h"
-#include "gpu/runtime/shared_memory.h"
+#include "gpu/runtime/memory/device_memory.h"
+#include "gpu/runtime/memory/shared_memory.h"
 #include "gpu/select/sampled/sampled.cuh"
 #include "gpu/select/sampled/sampled.h"
 

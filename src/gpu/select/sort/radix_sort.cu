@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "gpu/primitives/cub_device.cuh"
-#include "gpu/primitives/segmented_sort.h"
+#include "gpu/primitives/sort/segmented_sort.h"
 #include "gpu/runtime/handles.h"
 #include "gpu/runtime/launch.h"
 #include "gpu/select/result.cuh"

@@ -1,6 +1,6 @@
 // The selector "threshold": the streaming selection of the search (threshold.cuh) on whole rows.
 #include "gpu/primitives/gather.h"
-#include "gpu/primitives/sort_rows.h"
+#include "gpu/primitives/sort/sort_rows.h"
 #include "gpu/select/selector.h"
 #include "gpu/select/streaming/threshold_select.h"
 

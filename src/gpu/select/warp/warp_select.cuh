@@ -19,7 +19,7 @@
 // and a 64-bit comparison.
 #pragma once
 
-#include "gpu/primitives/bitonic.cuh"
+#include "gpu/primitives/sort/bitonic.cuh"
 #include "gpu/select/result.cuh"
 
 namespace kith::gpu::warp_queues {

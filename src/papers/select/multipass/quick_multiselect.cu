@@ -9,7 +9,7 @@
 // The pivot is the median of 32 sampled entries. Entries are packed (key, index) and distinct, so
 // both sides of a pivot are shorter than the list, even with equal values. That costs buffers of 8
 // instead of 4 bytes per entry.
-#include "gpu/primitives/block_sort.cuh"
+#include "gpu/primitives/sort/block_sort.cuh"
 #include "papers/select/truncated/splitting.cuh"
 
 namespace kith::gpu {

@@ -16,7 +16,7 @@
 //
 // C is a power of two: C - k entries that sort before every value fill it from the left and never
 // leave, so the head is the k-th smallest.
-#include "gpu/primitives/block_sort.cuh"
+#include "gpu/primitives/sort/block_sort.cuh"
 #include "gpu/select/bits/scan_row.cuh"
 
 namespace kith::gpu {

@@ -13,9 +13,9 @@
 // Ties: a heap entry has 8 bytes (value and index packed), like the paper's pairs, and compares 64
 // bits.
 #include "gpu/primitives/block.cuh"
-#include "gpu/primitives/heap.cuh"
-#include "gpu/primitives/registers.cuh"
-#include "gpu/runtime/device_memory.h"
+#include "gpu/primitives/hopper/registers.cuh"
+#include "gpu/primitives/sort/heap.cuh"
+#include "gpu/runtime/memory/device_memory.h"
 #include "gpu/select/sort_result.cuh"
 
 namespace kith::gpu {

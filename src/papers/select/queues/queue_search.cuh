@@ -7,9 +7,9 @@
 // The lanes of a warp walk the columns in lockstep, so their reads are adjacent.
 #pragma once
 
-#include "gpu/primitives/bitonic.cuh"
-#include "gpu/primitives/registers.cuh"
-#include "gpu/runtime/device_memory.h"
+#include "gpu/primitives/hopper/registers.cuh"
+#include "gpu/primitives/sort/bitonic.cuh"
+#include "gpu/runtime/memory/device_memory.h"
 #include "papers/select/queues/hierarchy.cuh"
 #include "papers/select/queues/queue.cuh"
 

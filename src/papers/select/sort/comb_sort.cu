@@ -8,7 +8,7 @@
 //
 // Ties: the paper sorts values and moves indices along; packed entries move both at once, 8 bytes a
 // value.
-#include "gpu/runtime/device_memory.h"
+#include "gpu/runtime/memory/device_memory.h"
 #include "gpu/select/result.cuh"
 
 namespace kith::gpu {

@@ -9,7 +9,7 @@
 // block owns a pair of lists.
 //
 // Ties: entries are packed (key, index), 8 bytes, one comparison of integers.
-#include "gpu/primitives/truncated_bitonic.cuh"
+#include "gpu/primitives/sort/truncated_bitonic.cuh"
 #include "papers/select/truncated/truncated_lists.h"
 
 #include <utility>

@@ -10,7 +10,7 @@
 // Ties: entries are packed (key, index), 8 bytes, one comparison of integers.
 #pragma once
 
-#include "gpu/primitives/merge_part.cuh"
+#include "gpu/primitives/sort/merge_part.cuh"
 #include "papers/select/truncated/truncated_lists.h"
 
 namespace kith::gpu {

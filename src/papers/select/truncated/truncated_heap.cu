@@ -1,7 +1,7 @@
 // Truncated heap sort (Sismanis 2012, section 2): subcorpora with a private max-heap of k nodes
 // each, sorted at the end and merged pairwise. Mapping: truncated_warps.cuh, a warp per subcorpus.
 // Only its first lane walks the heap.
-#include "gpu/primitives/heap.cuh"
+#include "gpu/primitives/sort/heap.cuh"
 #include "papers/select/truncated/truncated_warps.cuh"
 
 namespace kith::gpu {

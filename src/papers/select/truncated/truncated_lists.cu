@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "gpu/primitives/merge_part.cuh"
+#include "gpu/primitives/sort/merge_part.cuh"
 #include "gpu/runtime/launch.h"
 
 namespace kith::gpu {

@@ -2,7 +2,7 @@
 // 2012.
 #pragma once
 
-#include "gpu/runtime/device_memory.h"
+#include "gpu/runtime/memory/device_memory.h"
 #include "gpu/select/result.cuh"
 
 namespace kith::gpu {

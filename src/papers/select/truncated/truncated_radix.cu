@@ -12,7 +12,7 @@
 // Digits are those of the packed (key, index): ties cost up to four more digits.
 #include <cub/block/block_radix_sort.cuh>
 
-#include "gpu/primitives/block_sort.cuh"
+#include "gpu/primitives/sort/block_sort.cuh"
 #include "papers/select/truncated/truncated_segments.cuh"
 
 namespace kith::gpu {

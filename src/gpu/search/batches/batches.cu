@@ -1,0 +1,330 @@
+// Many small searches in one launch (batches.h).
+//
+// A block owns 128 queries of one batch, a thread one of them, with its k nearest; the batch's
+// points go through shared memory in tiles of f32, coordinate by coordinate. Four points at a time
+// are compared in f32 with the query's threshold; what passes waits in a column of shared memory,
+// and when a lane of the warp has no room for four more, all lanes take theirs out: the canonical
+// distance in binary64 from the same tile, and its place in the list.
+//
+// A value in f32 is a sum of d terms that are not negative, each of a difference: within a factor 1
+// + (d + 3) 2^-24 of the true sum, but for 2^-149 a step where that is denormal. The threshold is
+// the k-th distance so far, widened by more than that and rounded upwards: a point above it has
+// more than k points before it.
+#include "gpu/search/batches/batches.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "exact/canonical.h"
+#include "gpu/metric/rank.cuh"
+#include "gpu/points/points.h"
+#include "gpu/runtime/check.h"
+#include "gpu/runtime/device.h"
+#include "gpu/runtime/launch.h"
+#include "gpu/runtime/memory/call_memory.h"
+#include "gpu/search/batches/batches_list.cuh"
+#include "metric/cityblock.h"
+#include "metric/euclidean.h"
+#include "metric/sqeuclidean.h"
+
+namespace kith::gpu {
+
+namespace {
+
+constexpr int threads = static_cast<int>(tuning::batches_queries);
+// Points that may wait per query, and those that come at a time. One NVIDIA H200, 2026-11-23, 32
+// batches of 4,096 points and queries, d 3, k 16, milliseconds of the kernel for uniform points:
+// slots 8 0.83, 12 0.76, 20 0.75, 28 0.75; step 8 with 24 slots 0.74. Of points in order of
+// x 1.97, 1.71, 1.56, 1.56; 1.60. Blocks of 64 and of 256 threads within 2 %; as many registers as
+// let seven or eight blocks share a multiprocessor instead of six: 0.79, 0.83.
+constexpr int slots = 20, step = 4;
+static_assert(step % 4 == 0 && slots > step);
+
+struct DeviceBatch {
+    std::int64_t first_point, first_query, first_block, queries;
+    std::int32_t points;
+};
+static_assert(sizeof(DeviceBatch) <= tuning::batch_bytes);
+
+// Batches that are arguments of the kernel: a table in device memory is allocated, copied and given
+// back.
+constexpr int few_batches = 64;
+
+struct Task {
+    Rows points, queries;
+    DeviceBatch few[few_batches];
+    const DeviceBatch* many;   // or null: they are in `few`
+    int count;                 // of batches, all of them with queries
+    std::int64_t first_block;  // of the launch, among all
+    int d, k;
+    std::int64_t* ids;
+    void* distances;  // or null
+    bool f64;
+    bool roots;  // of euclidean, whose keys are squares: distances are their roots
+};
+
+// As ScalarOps, whose abs() costs two comparisons: differs in the sign of a NaN.
+struct FastOps : ScalarOps<float> {
+    __device__ static float abs(float a) { return fabsf(a); }
+};
+
+// The batch of a block: the last that begins at it or before.
+__device__ DeviceBatch batch_of(const DeviceBatch* batches, int count, std::int64_t block) {
+    int low = 0, high = count;
+    while (high - low > 1) {
+        const int middle = low + (high - low) / 2;
+        if (batches[middle].first_block <= block) low = middle;
+        else high = middle;
+    }
+    return batches[low];
+}
+
+// What a value in f32 of a point that is among the k nearest does not exceed, if `key` is the k-th
+// so far.
+template <int D>
+__device__ float threshold_of(std::uint64_t key) {
+    if (key == exact::Order<double>::nan) return __int_as_float(0x7f800000);
+    constexpr double relative = 1.0 + (D + 8) * 0x1p-23, absolute = 0x1p-140;
+    return __double2float_ru(exact::Order<double>::value(key) * relative + absolute);
+}
+
+__device__ void put(const Task& task, std::int64_t cell, std::int64_t id, double distance) {
+    task.ids[cell] = id;
+    if (!task.distances) return;
+    if (task.f64) static_cast<double*>(task.distances)[cell] = distance;
+    else static_cast<float*>(task.distances)[cell] = static_cast<float>(distance);
+}
+
+__device__ float element(const Rows& rows, std::int64_t row, int col) {
+    const std::int64_t at = row * rows.row_stride + col * rows.col_stride;
+    if (rows.type == ElementType::f32) return static_cast<const float*>(rows.data)[at];
+    return static_cast<float>(exact::load(rows.data, rows.type, at));
+}
+
+// D: the coordinates that there is room for; those beyond task.d are 0 on both sides, a term of 0.
+template <class M, int D, int K>
+__global__ void __launch_bounds__(threads)
+    batches_kernel(const __grid_constant__ Task task, metric::Params params) {
+    constexpr int tile_points = D <= 4 ? 1024 : 4096 / D;
+    constexpr unsigned all = 0xffffffffu;
+    __shared__ alignas(16) float tile[D][tile_points];
+    __shared__ std::uint16_t column[slots][threads];
+    const std::int64_t block = task.first_block + blockIdx.x;
+    const DeviceBatch batch = batch_of(task.many ? task.many : task.few, task.count, block);
+    const std::int64_t query = (block - batch.first_block) * threads + threadIdx.x;
+    const bool has_query = query < batch.queries;
+    const bool warp_works = __any_sync(all, has_query);
+    const float infinity = __int_as_float(0x7f800000);
+    float q[D];
+    bool idle = !has_query;
+#pragma unroll
+    for (int i = 0; i < D; ++i) {
+        q[i] = has_query && i < task.d ? element(task.queries, batch.first_query + query, i) : 0.0f;
+        idle |= q[i] != q[i];
+    }
+    // Without a query, or with a NaN in it: nothing passes but points with a NaN, which have no
+    // key.
+#pragma unroll
+    for (int i = 0; i < D; ++i) q[i] = idle ? 0.0f : q[i];
+    float threshold = idle ? -infinity : infinity;
+    BatchesList<K> list(task.k);
+    int waiting = 0;
+    for (int first = 0; first < batch.points; first += tile_points) {
+        const int count = min(tile_points, batch.points - first),
+                  padded = (count + step - 1) / step * step;
+        __syncthreads();
+        for (int p = static_cast<int>(threadIdx.x); p < padded; p += threads) {
+#pragma unroll
+            for (int i = 0; i < D; ++i) {
+                const bool there = p < count && i < task.d;
+                tile[i][p] = there ? element(task.points, batch.first_point + first + p, i)
+                                   : (p < count ? 0.0f : infinity);
+            }
+        }
+        __syncthreads();
+        if (!warp_works) continue;
+        const auto settle = [&] {
+            const int most = __reduce_max_sync(all, waiting);
+#pragma unroll 1
+            for (int w = 0; w < most; ++w) {
+                if (w >= waiting) continue;
+                const int p = column[w][threadIdx.x];
+                bool eligible = p < count && !idle;
+                double a[D][1];
+#pragma unroll
+                for (int i = 0; i < D; ++i) {
+                    const float x = tile[i][p];
+                    eligible &= x == x;
+                    a[i][0] = 0.0;
+                    M::template step<ScalarOps<double>>(a[i], static_cast<double>(q[i]),
+                                                        static_cast<double>(x), params);
+                }
+                // The canonical tree without its joins with zeros, which change nothing.
+#pragma unroll
+                for (int half = exact::partials / 2; half > 0; half /= 2)
+#pragma unroll
+                    for (int j = 0; j < half; ++j)
+                        if (j + half < D) M::template combine<ScalarOps<double>>(a[j], a[j + half]);
+                const std::uint64_t key = rank_key(
+                    exact::ordered_rank(M::finish(a[0], nullptr, nullptr, params)), eligible);
+                if (key < list.last()) list.insert(key, static_cast<std::uint32_t>(first + p));
+            }
+            waiting = 0;
+            if (!idle) threshold = threshold_of<D>(list.last());
+        };
+#pragma unroll 1
+        for (int p = 0; p < padded; p += step) {
+            float s[step][1] = {};
+#pragma unroll
+            for (int i = 0; i < D; ++i) {
+#pragma unroll
+                for (int j = 0; j < step; j += 4) {
+                    const float4 x = *reinterpret_cast<const float4*>(&tile[i][p + j]);
+                    M::template step<FastOps>(s[j], q[i], x.x, params);
+                    M::template step<FastOps>(s[j + 1], q[i], x.y, params);
+                    M::template step<FastOps>(s[j + 2], q[i], x.z, params);
+                    M::template step<FastOps>(s[j + 3], q[i], x.w, params);
+                }
+            }
+            // NaN, of infinite coordinates, passes.
+            bool any = false;
+#pragma unroll
+            for (int j = 0; j < step; ++j) any |= !(s[j][0] > threshold);
+            if (any) {
+#pragma unroll
+                for (int j = 0; j < step; ++j)
+                    if (!(s[j][0] > threshold))
+                        column[waiting++][threadIdx.x] = static_cast<std::uint16_t>(p + j);
+            }
+            // At the end of the tile for all that wait, before it goes.
+            if (p + step >= padded || __any_sync(all, waiting > slots - step)) settle();
+        }
+    }
+    if (!has_query) return;
+    const std::int64_t row = (batch.first_query + query) * task.k;
+    const double inf = bits_to_double(0x7ff0000000000000ULL);
+    list.each(task.k, [&](int place, std::uint64_t key, std::uint32_t id) {
+        const bool there = key != exact::Order<double>::nan;
+        double distance = M::report(there ? exact::Order<double>::value(key) : inf, params);
+        if constexpr (std::is_same_v<M, metric::Euclidean::Keys>)
+            if (task.roots) distance = metric::Euclidean::report(distance, params);
+        put(task, row + place, there ? static_cast<std::int64_t>(id) : -1, distance);
+    });
+}
+
+// Queries of no batch.
+__global__ void missing_kernel(const __grid_constant__ Task task, std::int64_t cells) {
+    const std::int64_t cell = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
+    if (cell < cells) put(task, cell, -1, bits_to_double(0x7ff0000000000000ULL));
+}
+
+using Launch = void (*)(const Task&, const metric::Params&, unsigned blocks, cudaStream_t);
+
+template <class M, int D, int K>
+void launch(const Task& task, const metric::Params& params, unsigned blocks, cudaStream_t stream) {
+    batches_kernel<M, D, K><<<blocks, threads, 0, stream>>>(task, params);
+    check_launch("batches");
+}
+
+template <class M, int D>
+Launch of_list(int k) {
+    return k <= 16 ? launch<M, D, 16>
+                   : (k <= 32 ? launch<M, D, 32> : launch<M, D, tuning::batches_max_k>);
+}
+
+template <class M>
+Launch of_metric(int d, int k) {
+    if (d <= 3) return of_list<M, 3>(k);
+    if (d <= 4) return of_list<M, 4>(k);
+    if (d <= 8) return of_list<M, 8>(k);
+    return d <= 16 ? of_list<M, 16>(k) : of_list<M, tuning::batches_max_dimensions>(k);
+}
+
+// As tuning::batches_metrics has them.
+Launch kernel_for(MetricId metric, int d, int k) {
+    if (metric == MetricId::cityblock) return of_metric<metric::Cityblock>(d, k);
+    return of_metric<metric::SqEuclidean>(d, k);
+}
+
+}  // namespace
+
+void search_batches(const BatchesRequest& request) {
+    const DeviceScope scope(request.device);
+    const auto stream = static_cast<cudaStream_t>(request.stream);
+    std::vector<DeviceBatch> table;
+    std::int64_t blocks = 0, covered = 0, most_points = 1;
+    double pairs = 0;
+    for (const Batch& b : request.batches) {
+        if (b.queries == 0) continue;
+        table.push_back(
+            {b.first_point, b.first_query, blocks, b.queries, static_cast<std::int32_t>(b.points)});
+        blocks += blocks_for(b.queries, threads);
+        covered += b.queries;
+        most_points = std::max(most_points, b.points);
+        pairs += static_cast<double>(b.points) * static_cast<double>(b.queries);
+    }
+    const std::int64_t q = request.queries.rows, cells = q * request.k,
+                       element = request.f64 ? 8 : 4;
+    const bool direct = request.out.device == request.device;
+    const auto ask = [&] {
+        request.progress.poll("search");
+        request.progress.throw_if_cancelled();
+    };
+    ask();
+    CallMemory call(request.device, stream);
+    const DeviceRows points = upload(request.points, 0, request.points.rows, false, stream);
+    const DeviceRows queries = upload(request.queries, 0, q, false, stream);
+    const bool few = table.size() <= few_batches;
+    const Buffer<DeviceBatch> batches(few ? 0 : std::ssize(table), stream);
+    const Buffer<std::int64_t> ids(direct ? 0 : cells, stream);
+    const Buffer<char> distances(direct || !request.out.distances ? 0 : cells * element, stream);
+    Task task{.points = points.rows,
+              .queries = queries.rows,
+              .few = {},
+              .many = batches.get(),
+              .count = static_cast<int>(table.size()),
+              .first_block = 0,
+              .d = static_cast<int>(request.points.cols),
+              .k = static_cast<int>(request.k),
+              .ids = direct ? request.out.ids : ids.get(),
+              .distances = direct ? request.out.distances : distances.get(),
+              .f64 = request.f64,
+              .roots = request.metric.id == MetricId::euclidean};
+    if (few) std::copy(table.begin(), table.end(), task.few);
+    if (covered < q) {
+        missing_kernel<<<item_blocks(cells), item_threads, 0, stream>>>(task, cells);
+        check_launch("missing");
+    }
+    if (blocks > 0) {
+        if (!few)
+            check(cudaMemcpyAsync(batches.get(), table.data(), table.size() * sizeof(DeviceBatch),
+                                  cudaMemcpyDefault, stream),
+                  "table of batches");
+        const Launch launch = kernel_for(request.metric.id, task.d, task.k);
+        const std::int64_t step = tuning::batches_step(most_points);
+        for (; task.first_block < blocks; task.first_block += step) {
+            if (task.first_block > 0) {
+                check(cudaStreamSynchronize(stream), "batches");
+                request.progress.add(pairs * static_cast<double>(step) /
+                                     static_cast<double>(blocks));
+                ask();
+            }
+            launch(task, request.metric.params,
+                   static_cast<unsigned>(std::min(step, blocks - task.first_block)), stream);
+        }
+    }
+    if (!direct) {
+        const auto copy = [&](void* to, const void* from, std::int64_t bytes) {
+            check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault,
+                                  stream),
+                  "copy of the result");
+        };
+        copy(request.out.ids, ids.get(), cells * 8);
+        if (request.out.distances) copy(request.out.distances, distances.get(), cells * element);
+    }
+    call.wait("batches");
+    request.progress.add(pairs - request.progress.done());
+    ask();
+}
+
+}  // namespace kith::gpu

@@ -1,0 +1,65 @@
+// Many small searches in one launch (kith/batches.h): what the kernel serves, what it takes, and
+// its call. No CUDA type.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "exact/metric_spec.h"
+#include "exact/report/progress.h"
+#include "kith/batches.h"
+
+namespace kith::gpu {
+
+struct BatchesRequest {
+    const MatrixView& points;
+    const MatrixView& queries;
+    const std::vector<Batch>& batches;
+    std::int64_t k = 0;
+    const MetricSpec& metric;
+    int device = 0;
+    bool f64 = false;         // distances are f64, else f32
+    void* stream = nullptr;   // cudaStream_t of the caller
+    ProgressMeter& progress;  // of this search alone
+    const NeighborsView& out;
+};
+
+// The k nearest points of each query within its batch, into the caller's result; has finished on
+// return. Polls before and after its launch, which is several where one would take long.
+void search_batches(const BatchesRequest& request);
+
+namespace tuning {
+
+// Coordinates and neighbours that the kernel has room for.
+inline constexpr std::int64_t batches_max_dimensions = 32, batches_max_k = 128;
+// A thread walks all points of its query's batch; beyond so many a search of its own is the better
+// schedule.
+inline constexpr std::int64_t batches_max_points = 1 << 15;
+// Queries of a block, which are of one batch, and the blocks that a launch may have.
+inline constexpr std::int64_t batches_queries = 128, batches_max_blocks = 0x7fffffff;
+// Blocks of a launch, where a batch has so many points. Reasoned: 2^37 pairs take up to a second in
+// 32 dimensions.
+inline std::int64_t batches_step(std::int64_t most_points) {
+    return (std::int64_t{1} << 37) / (batches_queries * std::max<std::int64_t>(most_points, 32));
+}
+// More pairs of larger batches are a search each, which has matrix units.
+inline constexpr double batches_most_pairs = 0x1p36, batches_small_pairs = 0x1p24;
+// What a batch takes in the table of batches.
+inline constexpr std::int64_t batch_bytes = 40;
+
+// The metrics that the kernel is compiled for: sums of a term of each coordinate that f32 finds
+// with a relative error.
+inline constexpr MetricId batches_metrics[] = {MetricId::sqeuclidean, MetricId::euclidean,
+                                               MetricId::cityblock};
+
+// Whether the kernel serves the metric, with elements that f32 holds.
+inline bool serves_batches(MetricId metric, ElementType points, ElementType queries) {
+    bool known = false;
+    for (const MetricId each : batches_metrics) known |= each == metric;
+    return known && points != ElementType::f64 && queries != ElementType::f64;
+}
+
+}  // namespace tuning
+
+}  // namespace kith::gpu

@@ -1,0 +1,74 @@
+// A lock-free list of temporary names, which a signal handler may traverse at any moment.
+#include "io/files/temporary.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "kith/output.h"
+
+namespace kith {
+namespace io {
+
+// A slot for one name. Slots are reused but never freed. Whoever takes the name out of a slot owns
+// it: its writer, or a signal handler, which must not free memory.
+struct TemporaryName::Slot {
+    std::atomic<char*> path{nullptr};
+    Slot* next = nullptr;
+};
+
+namespace {
+
+std::atomic<TemporaryName::Slot*> first{nullptr};
+// Names that a signal handler took, linked by an address stored at the start of each, until the
+// next writer frees them.
+std::atomic<char*> taken{nullptr};
+static_assert(std::atomic<char*>::is_always_lock_free, "a signal handler may touch these");
+
+}  // namespace
+
+TemporaryName::TemporaryName(const std::string& path) {
+    for (char* name = taken.exchange(nullptr); name;) {
+        char* next = nullptr;
+        std::memcpy(&next, name, sizeof(next));
+        delete[] name;
+        name = next;
+    }
+    name_ = new char[std::max(path.size() + 1, sizeof(name_))];
+    std::memcpy(name_, path.c_str(), path.size() + 1);
+    for (Slot* slot = first.load(); slot; slot = slot->next) {
+        char* empty = nullptr;
+        if (slot->path.compare_exchange_strong(empty, name_)) {
+            slot_ = slot;
+            return;
+        }
+    }
+    slot_ = new Slot;
+    slot_->path = name_;
+    slot_->next = first.load();
+    while (!first.compare_exchange_weak(slot_->next, slot_)) {
+    }
+}
+
+TemporaryName::~TemporaryName() {
+    // Otherwise a signal handler has it, and the slot may be another writer's.
+    char* own = name_;
+    if (slot_->path.compare_exchange_strong(own, nullptr)) delete[] name_;
+}
+
+}  // namespace io
+
+void remove_temporary_files() noexcept {
+    for (io::TemporaryName::Slot* slot = io::first.load(); slot; slot = slot->next) {
+        char* path = slot->path.exchange(nullptr);
+        if (!path) continue;
+        ::unlink(path);
+        char* next = io::taken.load();
+        do std::memcpy(path, &next, sizeof(next));
+        while (!io::taken.compare_exchange_weak(next, path));
+    }
+}
+
+}  // namespace kith
