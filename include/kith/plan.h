@@ -67,7 +67,7 @@ struct Plan {
     int device = host_memory;  // or a CUDA ordinal
     Path path = Path::exact;
     bool forced = false;   // the path, by Options::path: whatever the data are
-    std::string first;     // a strategy of the CPU that Options::path puts ahead of those of the path; "": none
+    std::string first;     // a strategy that Options::path puts ahead of those of the path; "": none
     std::string selector;  // name in the list of selectors
     // Of a composed path, "kuang-zhao+bits", the kernel of the matrix of distances, and of how many queries it is at a
     // time; of a fused one, "hanak-fused", its kernel, and how many lists there are at a time. `path`: that of the
@@ -91,7 +91,7 @@ struct Plan {
     // takes at a time, and the points that it holds: all of them, or its shard.
     std::vector<int> devices;
     std::int64_t device_queries = 0, device_points = 0;
-    // On a CPU: what is tried, in order. The last leaves nothing.
+    // What may be tried, in order; none of a selection. The last leaves nothing.
     std::vector<Attempt> attempts;
     std::string why;  // one sentence per decision
 

@@ -210,7 +210,7 @@ struct TraceEntry {
 // gives their distances, and a bound certifies that no other point can be among the k nearest; a query that it cannot
 // certify is filtered again with its own k-th distance as the threshold, and at last scanned: every pair in binary64.
 struct Report {
-    std::string path;    // the path that certified most queries, e.g. "gemm-f32"
+    std::string path;    // that certified most queries, on a GPU the one that filtered, e.g. "gemm-f32"
     std::string device;  // e.g. "cpu (avx512, 2 threads)"; "1 of 2 threads" where the system had no more
     int threads = 0;     // on a CPU: those that it could have
     std::int64_t queries = 0;
@@ -226,7 +226,7 @@ struct Report {
     // once; what concerns most queries comes first.
     std::vector<Fallback> fallbacks;
     // The attempts in the order in which they ran. Where several devices, shards or batches share a search, those of
-    // one strategy are one entry, the sum. Of a GPU they are the path, and the scan of what that left, without seconds.
+    // one strategy are one entry, the sum. On a GPU a query counts once for a step, however many parts the points have.
     std::vector<TraceEntry> trace;
 };
 

@@ -104,7 +104,7 @@ TEST_P(PlanOfAdversarialData, AStrategyThatIsAskedFirstChangesNoAnswer) {
         options.device = "cpu";
         const Neighbors want = search(of_points, of_queries, 10, options);
         for (const cpu::Strategy* const each : cpu::all_strategies) {
-            if (!planner::is_only_first(each->facts.name)) continue;
+            if (!planner::is_only_first(each->facts.name, false)) continue;
             options.path = each->facts.name;
             const Neighbors got = search(of_points, of_queries, 10, options);
             EXPECT_TRUE(same_answer(want, got)) << GetParam() << ", " << options.path;

@@ -125,7 +125,9 @@ public:
     // on_host: kernels read `source`. Points of which both is true stream where their bytes (listed_vectors.h), which
     // `resident` has then, leave queries without an answer.
     bool streams = false, on_host = false;
-    bool boxes_pay = false;  // a sample says so: there is a tree
+    // What they were prepared for, and whether a sample was asked about boxes; it says that these pay: there is a tree.
+    Path prepared_for = Path::exact;
+    bool tried_boxes = false, boxes_pay = false;
 };
 
 // Rows [first, first + count) of a view to the device; rows that lie there already are not copied unless `copy`.
