@@ -93,31 +93,46 @@ void search_streaming(const Points& points, const SearchRequest& asked, QueryRan
                              "memory for all points in fp16, or points that stream from the start"});
 }
 
-// Logs why steps are not taken that a plan of points which are not prepared yet lists: preparing them decided so.
-void log_preparation(const Points& points, const SearchRequest& request, AttemptLog& log) {
+// The answers of a sample, asked when the points were prepared, that no step follows from. `plan`: not forced.
+void log_samples(const Points& points, const SearchRequest& request, AttemptLog& log) {
     const Plan& plan = request.plan;
-    const Path asked = points.prepared_for;
     const Chunk& chunk = points.resident;
-    // Those that look at fewer points serve few neighbours.
+    // What compares fewer points or coordinates serves few neighbours.
     const bool few = request.k <= points.n / tuning::least_points_per_neighbour;
-    if (plan.forced || !plan.distances.empty() || plan.path == Path::exact || plan.path == Path::tree || !few) return;
+    if (plan.path == Path::exact || plan.path == Path::tree || !few) return;
     constexpr const char* streams = "the points stream";
     if (points.tried_boxes && !points.boxes_pay && request.k <= tuning::most_tree_k)
         log.declined(Step::tree, "a sample of the points says that boxes leave out too few of them");
-    if (asked == Path::clustered && !chunk.clusters) {
+    if (points.prepared_for == Path::clustered && !chunk.clusters) {
         const char* const why = points.streams ? streams : "a sample of the points finds no clusters that pay";
         if (nearest_partition_may_serve(points.n, std::min(plan.query_tile, request.queries.rows), request.k))
             log.declined(Step::nearest_partition, why);
         log.declined(Step::clustered, why);
     }
-    if (asked == Path::projected && !(chunk.projected && chunk.projected->directions.leaves_some()))
+    if (points.prepared_for == Path::projected && !(chunk.projected && chunk.projected->directions.leaves_some()))
         log.declined(Step::projected, points.streams    ? streams
                                       : chunk.projected ? "a sample of the points says that int8 costs less"
                                                         : "a sample of the points says that few components do not pay");
-    if (tuning::may_project(asked) && !chunk.projected && !chunk.clusters && !points.on_host)
+    if (tuning::may_project(points.prepared_for) && !chunk.projected && !chunk.clusters && !points.on_host)
         log.declined(Step::gemm_i8, points.streams ? streams : "a sample of the points says that int8 does not pay");
     if (points.streams && points.on_host && !chunk.projected)
         log.declined(Step::host_int8, "a sample of the points says that int8 does not serve them");
+}
+
+// Logs why steps are not taken that plans list: the points have not been prepared for them.
+void log_preparation(const Points& points, const SearchRequest& request, AttemptLog& log) {
+    const Plan& plan = request.plan;
+    if (!plan.distances.empty()) return;
+    if (!plan.forced) return log_samples(points, request, log);
+    constexpr const char* not_prepared = "the points stream, are too few for it, or have been prepared otherwise";
+    const Chunk& chunk = points.resident;
+    const bool components = chunk.projected && chunk.projected->directions.leaves_some();
+    if (plan.path == Path::projected && !components) log.declined(Step::projected, not_prepared);
+    if (plan.path == Path::gemm_i8 && (!chunk.projected || components)) log.declined(Step::gemm_i8, not_prepared);
+    if (plan.path != Path::clustered || chunk.clusters) return;
+    if (nearest_partition_may_serve(points.n, std::min(plan.query_tile, request.queries.rows), request.k))
+        log.declined(Step::nearest_partition, not_prepared);
+    log.declined(Step::clustered, not_prepared);
 }
 
 // The paths that may compare fewer points or coordinates are named after what any tile compared.
