@@ -64,9 +64,11 @@ void add_attempts(const Request& r, const Machine& m, Plan& p) {
 }
 
 bool is_only_first(std::string_view named, bool gpu) {
-    const bool is_path = std::ranges::any_of(paths(), [&](const PathFacts& path) { return named == name(path.path); });
+    const bool is_path = std::ranges::any_of(
+        paths(), [&](const PathFacts& path) { return named == name(path.path); });
     // A GPU's other strategies need what their own paths prepare.
-    return !is_path && (gpu ? named == gpu::strategies::noop.name : cpu::find_strategy(named) != nullptr);
+    return !is_path &&
+           (gpu ? named == gpu::strategies::noop.name : cpu::find_strategy(named) != nullptr);
 }
 
 }  // namespace kith::planner

@@ -9,8 +9,9 @@ namespace kith::strategy {
 
 void add(const std::vector<TraceEntry>& part, std::vector<TraceEntry>& all) {
     for (const TraceEntry& one : part) {
-        const auto same = std::find_if(all.begin(), all.end(),
-                                       [&](const TraceEntry& entry) { return entry.strategy == one.strategy; });
+        const auto same = std::find_if(all.begin(), all.end(), [&](const TraceEntry& entry) {
+            return entry.strategy == one.strategy;
+        });
         if (same == all.end()) {
             all.push_back(one);
             continue;

@@ -10,14 +10,15 @@ namespace kith::gpu {
 
 namespace {
 
-// Calls use(value, count) for every run of equal values. All are equal where nothing went wrong, as a small search
-// should find out fast.
+// Calls use(value, count) for every run of equal values. All are equal where nothing went wrong, as
+// a small search should find out fast.
 template <class T, class Use>
 void for_each_run(const T* first, const T* end, Use use) {
     if (first == end) return;
     if (std::count(first, end, *first) == end - first) return use(*first, end - first);
     while (first != end) {
-        const T* const next = std::find_if(first, end, [value = *first](T other) { return other != value; });
+        const T* const next =
+            std::find_if(first, end, [value = *first](T other) { return other != value; });
         use(*first, next - first);
         first = next;
     }
@@ -49,8 +50,8 @@ void AttemptLog::mark(std::int64_t query, Outcome outcome, exact::Cause cause) {
     State& state = states_[static_cast<std::size_t>(base_ + query)];
     const State steps = state & ((State{1} << outcome_at) - 1), was = state >> outcome_at & 0xff,
                 because = state >> cause_at;
-    state =
-        steps | std::max<State>(was, outcome) << outcome_at | std::max(because, static_cast<State>(cause)) << cause_at;
+    state = steps | std::max<State>(was, outcome) << outcome_at |
+            std::max(because, static_cast<State>(cause)) << cause_at;
 }
 
 void AttemptLog::forget(std::int64_t first, std::int64_t count) {
@@ -77,18 +78,21 @@ const char* AttemptLog::why_left(Step step, const Noted& noted) {
     if (step == Step::noop) return "";
     if (step == Step::nearest_partition) return "other clusters";
     const auto most = std::max_element(noted.left.begin() + 1, noted.left.end());
-    return exact::name(*most > 0 ? static_cast<exact::Cause>(most - noted.left.begin()) : exact::Cause::alike);
+    return exact::name(*most > 0 ? static_cast<exact::Cause>(most - noted.left.begin())
+                                 : exact::Cause::alike);
 }
 
 void AttemptLog::write(const Plan& plan, Report& report) const {
     if (states_.empty()) return;
     std::array<std::int64_t, step_count> took{}, certified{};
-    for_each_run(states_.data(), states_.data() + states_.size(), [&](State state, std::int64_t queries) {
-        const State steps = state & ((State{1} << outcome_at) - 1);
-        for (State rest = steps; rest; rest &= rest - 1)
-            took[static_cast<std::size_t>(std::countr_zero(rest))] += queries;
-        if (steps) certified[static_cast<std::size_t>(std::bit_width(steps)) - 1] += queries;
-    });
+    for_each_run(states_.data(), states_.data() + states_.size(),
+                 [&](State state, std::int64_t queries) {
+                     const State steps = state & ((State{1} << outcome_at) - 1);
+                     for (State rest = steps; rest; rest &= rest - 1)
+                         took[static_cast<std::size_t>(std::countr_zero(rest))] += queries;
+                     if (steps)
+                         certified[static_cast<std::size_t>(std::bit_width(steps)) - 1] += queries;
+                 });
     if (plan.first == strategies::noop.name) took[0] = std::ssize(states_);
     std::vector<TraceEntry> entries;
     entries.reserve(4);

@@ -1,6 +1,7 @@
-// The record that a search on a GPU keeps of its attempts, of which Report::trace is made at the end: for each query
-// the steps that took it, for each step why it left queries and how long it took. Plain host code. After the
-// construction nothing is allocated, and nothing waits for the device.
+// The record that a search on a GPU keeps of its attempts, of which Report::trace is made at the
+// end: for each query the steps that took it, for each step why it left queries and how long it
+// took. Plain host code. After the construction nothing is allocated, and nothing waits for the
+// device.
 #pragma once
 
 #include <array>
@@ -14,14 +15,16 @@
 
 namespace kith::gpu {
 
-// A query counts once for each step that took it, in any part of the points, and as certified by the last of these: by
-// what the most expensive part needed. The sum of what all steps certified is the number of queries. One thread.
+// A query counts once for each step that took it, in any part of the points, and as certified by
+// the last of these: by what the most expensive part needed. The sum of what all steps certified is
+// the number of queries. One thread.
 class AttemptLog {
 public:
     // How a query was answered, for the counters of the report.
     enum Outcome : std::uint8_t { first_try, retried, scanned };
 
-    explicit AttemptLog(std::int64_t queries) : states_(static_cast<std::size_t>(queries)), last_(Clock::now()) {}
+    explicit AttemptLog(std::int64_t queries)
+        : states_(static_cast<std::size_t>(queries)), last_(Clock::now()) {}
 
     // The queries of the calls below are counted from this one on.
     void count_from(std::int64_t first) { base_ = first; }
@@ -34,7 +37,8 @@ public:
     void left(Step step, const std::vector<exact::Cause>& causes) {
         for (const exact::Cause cause : causes) left(step, cause);
     }
-    // It was not taken: why not, in static text. The first reason stays, unless the step is taken later.
+    // It was not taken: why not, in static text. The first reason stays, unless the step is taken
+    // later.
     void declined(Step step, const char* why);
     // It is over, as far as the host knows: the time since the last step was.
     void lap(Step step);
@@ -45,9 +49,11 @@ public:
     // Queries [first, first + count) are searched anew.
     void forget(std::int64_t first, std::int64_t count);
 
-    // Adds the outcomes of queries [0, count) to the counters, and why queries were retried or scanned.
+    // Adds the outcomes of queries [0, count) to the counters, and why queries were retried or
+    // scanned.
     void count_outcomes(std::int64_t count, Report& report) const;
-    // Adds the entries of all queries to the trace. `plan`: of the call; its `first` has left all queries.
+    // Adds the entries of all queries to the trace. `plan`: of the call; its `first` has left all
+    // queries.
     void write(const Plan& plan, Report& report) const;
 
 private:

@@ -19,8 +19,8 @@ namespace {
 constexpr const char* no_memory = "there is no memory for it";
 constexpr const char* unlike = "queries have been unlike the points too often";
 
-// The filter of the plan's path. It changes once its form has proved too coarse: a tile of queries keeps the one that
-// it began with.
+// The filter of the plan's path. It changes once its form has proved too coarse: a tile of queries
+// keeps the one that it began with.
 const FilterVectors& own_filter(const SearchContext& context, const Chunk& chunk) {
     const FilterKind kind = kind_of(context.plan);
     try {
@@ -34,8 +34,8 @@ const FilterVectors& own_filter(const SearchContext& context, const Chunk& chunk
 
 }  // namespace
 
-ChunkSearch::ChunkSearch(const SearchContext& context, const Chunk& chunk, std::int64_t first, std::int64_t count,
-                         std::int64_t* final_ids)
+ChunkSearch::ChunkSearch(const SearchContext& context, const Chunk& chunk, std::int64_t first,
+                         std::int64_t count, std::int64_t* final_ids)
     : context_(context),
       chunk_(chunk),
       own_(context.plan.path == Path::exact ? chunk.filter : own_filter(context, chunk)),
@@ -56,8 +56,8 @@ ChunkSearch::ChunkSearch(const SearchContext& context, const Chunk& chunk, std::
         if (own_clusters() && count > listed_queries) take_by_cluster();
     }
     if (scans()) {
-        found_.result =
-            scan_tile(chunk, context.points.metric, tile(), context.k, context.plan.point_tile, context.stream);
+        found_.result = scan_tile(chunk, context.points.metric, tile(), context.k,
+                                  context.plan.point_tile, context.stream);
         context.log.took(Step::exact, first, count);
     } else {
         filter_all(reorders() ? nullptr : final_ids);
@@ -70,8 +70,9 @@ ChunkSearch::ChunkSearch(const SearchContext& context, const Chunk& chunk, std::
 void ChunkSearch::take_positions(std::int64_t count) {
     Buffer<std::int64_t> rows(count, context_.stream);
     position_rows(own_.form, count, 0, count, rows.get(), context_.stream);
-    check(cudaMemcpyAsync(self_.get(), rows.get(), static_cast<std::size_t>(count) * sizeof(std::int64_t),
-                          cudaMemcpyDefault, context_.stream),
+    check(cudaMemcpyAsync(self_.get(), rows.get(),
+                          static_cast<std::size_t>(count) * sizeof(std::int64_t), cudaMemcpyDefault,
+                          context_.stream),
           "cudaMemcpy");
     reserve_ordered(count);
     GatheredQueries gathered(context_, chunk_.points.rows, std::move(rows), nullptr);
@@ -93,7 +94,8 @@ bool ChunkSearch::finish() {
     if (found_.projected) {
         const std::int64_t full = std::ranges::count(left.causes, exact::Cause::full_list);
         record().queries.note(q, full);
-        if (q > few_queries && 4 * full > q) chunk_.finer->pilots.note(context_.k + (context_.graph ? 1 : 0), false);
+        if (q > few_queries && 4 * full > q)
+            chunk_.finer->pilots.note(context_.k + (context_.graph ? 1 : 0), false);
         for (exact::Cause& cause : left.causes)
             if (cause == exact::Cause::full_list) cause = exact::Cause::directions;
         again = full > 0 && has_values();
@@ -114,8 +116,10 @@ bool ChunkSearch::finish() {
 void ChunkSearch::finish_scan() {
     const std::int64_t q = queries_.rows.count;
     check(cudaStreamSynchronize(context_.stream), "search");
-    context_.report.candidates += static_cast<double>(q) * static_cast<double>(chunk_.points.rows.count);
-    for (std::int64_t i = 0; i < q; ++i) context_.log.mark(first_ + i, AttemptLog::scanned, exact::Cause::none);
+    context_.report.candidates +=
+        static_cast<double>(q) * static_cast<double>(chunk_.points.rows.count);
+    for (std::int64_t i = 0; i < q; ++i)
+        context_.log.mark(first_ + i, AttemptLog::scanned, exact::Cause::none);
     context_.log.lap(Step::exact);
 }
 
@@ -134,7 +138,8 @@ void ChunkSearch::answer_left(Uncertain uncertain, double candidates_before) {
     std::vector<std::int64_t> left = retry(tile, uncertain);
     count_needless(candidates_before);
     if (!left.empty()) {
-        for (const std::int64_t i : left) log.mark(first_ + i, AttemptLog::retried, exact::Cause::alike);
+        for (const std::int64_t i : left)
+            log.mark(first_ + i, AttemptLog::retried, exact::Cause::alike);
         left = retry_finer(tile, std::move(left));
     }
     for (const std::int64_t i : left) log.mark(first_ + i, AttemptLog::scanned, exact::Cause::none);
@@ -147,11 +152,12 @@ bool ChunkSearch::tries_nearest_partition() const {
     const std::int64_t n = chunk_.points.rows.count, q = queries_.rows.count;
     if (!clusters || !nearest_partition_may_serve(n, q, context_.k)) return false;
     // Rows in host memory cross the bus for all of a cluster: not timed.
-    const char* const why = context_.points.on_host ? "the points' rows are in host memory"
-                            : !answers_in_clusters(*clusters, n, q, context_.k, context_.plan.candidate_capacity)
-                                ? "the clusters overlap, or are too few or too large for so many neighbours"
-                            : !chunk_.finer->by_clusters.take_turn() ? unlike
-                                                                     : nullptr;
+    const char* const why =
+        context_.points.on_host ? "the points' rows are in host memory"
+        : !answers_in_clusters(*clusters, n, q, context_.k, context_.plan.candidate_capacity)
+            ? "the clusters overlap, or are too few or too large for so many neighbours"
+        : !chunk_.finer->by_clusters.take_turn() ? unlike
+                                                 : nullptr;
     if (why) context_.log.declined(Step::nearest_partition, why);
     return !why;
 }
@@ -159,8 +165,8 @@ bool ChunkSearch::tries_nearest_partition() const {
 // False where there is no memory for that.
 bool ChunkSearch::answered_in_clusters() {
     try {
-        answers_ = answer_in_clusters(chunk_, *own_clusters(), context_.points.metric, tile(), context_.k,
-                                      context_.plan, context_.stream);
+        answers_ = answer_in_clusters(chunk_, *own_clusters(), context_.points.metric, tile(),
+                                      context_.k, context_.plan, context_.stream);
     } catch (const Error& error) {
         if (error.code() != ErrorCode::out_of_memory) throw;
         context_.log.declined(Step::nearest_partition, no_memory);
@@ -168,8 +174,8 @@ bool ChunkSearch::answered_in_clusters() {
     return answers_.has_value();
 }
 
-// The queries that one cluster has not answered become the tile's, in an order of their own, and are filtered. False
-// where there are none.
+// The queries that one cluster has not answered become the tile's, in an order of their own, and
+// are filtered. False where there are none.
 bool ChunkSearch::take_left() {
     const unsigned long long* const totals = answers_->totals.wait("filter");
     context_.report.candidates += static_cast<double>(totals[0]);
@@ -178,8 +184,9 @@ bool ChunkSearch::take_left() {
     context_.log.lap(Step::nearest_partition);
     if (left == 0) return false;
     Buffer<std::int64_t> which(left, context_.stream);
-    check(cudaMemcpyAsync(which.get(), answers_->left.get(), static_cast<std::size_t>(left) * sizeof(std::int64_t),
-                          cudaMemcpyDefault, context_.stream),
+    check(cudaMemcpyAsync(which.get(), answers_->left.get(),
+                          static_cast<std::size_t>(left) * sizeof(std::int64_t), cudaMemcpyDefault,
+                          context_.stream),
           "cudaMemcpy");
     gather(std::move(which));
     if (left > listed_queries) take_by_cluster();
@@ -187,9 +194,11 @@ bool ChunkSearch::take_left() {
     return true;
 }
 
-// The tile's queries become these of them. The log counts those that are left as the tile's first: only sums matter.
+// The tile's queries become these of them. The log counts those that are left as the tile's first:
+// only sums matter.
 void ChunkSearch::gather(Buffer<std::int64_t> which) {
-    GatheredQueries gathered(context_, queries_.rows, std::move(which), context_.graph ? self_.get() : nullptr);
+    GatheredQueries gathered(context_, queries_.rows, std::move(which),
+                             context_.graph ? self_.get() : nullptr);
     Buffer<std::int64_t> order;
     if (order_.size() > 0) {
         order = Buffer<std::int64_t>(gathered.index.size(), context_.stream);
@@ -203,12 +212,13 @@ void ChunkSearch::gather(Buffer<std::int64_t> which) {
     order_ = std::move(order);
 }
 
-// Orders the queries by cluster; where there is no memory for that, they keep the order that they have.
+// Orders the queries by cluster; where there is no memory for that, they keep the order that they
+// have.
 void ChunkSearch::take_by_cluster() {
     try {
         reserve_ordered(queries_.rows.count);
-        gather(order_by_cluster(*own_clusters(), own_.form, context_.points.metric, queries_.prepared(),
-                                isa_of(context_.plan), context_.stream));
+        gather(order_by_cluster(*own_clusters(), own_.form, context_.points.metric,
+                                queries_.prepared(), isa_of(context_.plan), context_.stream));
     } catch (const Error& error) {
         if (error.code() != ErrorCode::out_of_memory) throw;
     }
@@ -217,7 +227,8 @@ void ChunkSearch::take_by_cluster() {
 void ChunkSearch::reserve_ordered(std::int64_t queries) {
     if (answers_) return;
     const std::int64_t cells = queries * context_.k;
-    ordered_ = {Buffer<std::uint64_t>(cells, context_.stream), Buffer<std::uint32_t>(cells, context_.stream)};
+    ordered_ = {Buffer<std::uint64_t>(cells, context_.stream),
+                Buffer<std::uint32_t>(cells, context_.stream)};
 }
 
 void ChunkSearch::restore_order() {
@@ -236,12 +247,15 @@ void ChunkSearch::filter_all(std::int64_t* final_ids) {
 
 FilterOutcome ChunkSearch::filtered(const QueryTile& tile, const ProjectedVectors* projected,
                                     std::int64_t* final_ids) const {
-    // Searches that refined many needless candidates suggest duplicate rows, which should have been counted.
-    const bool ties_cost_much = static_cast<double>(chunk_.finer->needless) >=
-                                tuning::needless_share * static_cast<double>(chunk_.points.rows.count);
+    // Searches that refined many needless candidates suggest duplicate rows, which should have been
+    // counted.
+    const bool ties_cost_much =
+        static_cast<double>(chunk_.finer->needless) >=
+        tuning::needless_share * static_cast<double>(chunk_.points.rows.count);
     const Repeats* const repeats =
-        context_.plan.symmetric ? nullptr
-                                : counted_repeats(chunk_, context_.points.d, ties_cost_much ? spare(context_) : 0);
+        context_.plan.symmetric
+            ? nullptr
+            : counted_repeats(chunk_, context_.points.d, ties_cost_much ? spare(context_) : 0);
     return filter_tile(chunk_,
                        {.filter = own_,
                         .projected = projected,
@@ -266,20 +280,24 @@ Step ChunkSearch::projection_step() const {
 void ChunkSearch::note_declined() const {
     AttemptLog& log = context_.log;
     if (has_projection() && !found_.projected)
-        log.declined(projection_step(),
-                     projection_ ? "it saves too little for these queries, a few of them say" : unlike);
+        log.declined(
+            projection_step(),
+            projection_ ? "it saves too little for these queries, a few of them say" : unlike);
     if (own_clusters() && !found_.clustered)
-        log.declined(Step::clustered, "there are too few pairs for lists of tiles, or duplicate rows are left out");
-    if (has_values() && step_ == Step::own) log.declined(Step::dense, "so few points have too few groups of values");
+        log.declined(Step::clustered,
+                     "there are too few pairs for lists of tiles, or duplicate rows are left out");
+    if (has_values() && step_ == Step::own)
+        log.declined(Step::dense, "so few points have too few groups of values");
 }
 
-// Lower bounds of few queries' values have left some without a certificate. Values of all coordinates have upper
-// bounds, too, and cost less than a retry with candidate lists.
+// Lower bounds of few queries' values have left some without a certificate. Values of all
+// coordinates have upper bounds, too, and cost less than a retry with candidate lists.
 Uncertain ChunkSearch::values_of_all_coordinates(const Uncertain& uncertain) {
     AttemptLog& log = context_.log;
     for (std::size_t i = 0; i < uncertain.rows.size(); ++i)
         log.mark(first_ + uncertain.rows[i], AttemptLog::retried, uncertain.causes[i]);
-    found_ = filtered({queries_.prepared(), context_.graph ? self_.get() : nullptr}, nullptr, nullptr);
+    found_ =
+        filtered({queries_.prepared(), context_.graph ? self_.get() : nullptr}, nullptr, nullptr);
     step_ = step_of(found_);
     Uncertain left = this->uncertain();
     // All queries are answered anew: those that were left, and those that are now.
@@ -292,19 +310,22 @@ Uncertain ChunkSearch::values_of_all_coordinates(const Uncertain& uncertain) {
 
 // Counts the candidates since the report had `before` that neighbours did not need.
 void ChunkSearch::count_needless(double before) const {
-    const double needed = tuning::ordinary_candidates * static_cast<double>(queries_.rows.count * context_.k),
+    const double needed = tuning::ordinary_candidates *
+                          static_cast<double>(queries_.rows.count * context_.k),
                  found = context_.report.candidates - before;
     if (found <= needed) return;
     chunk_.finer->needless += static_cast<std::int64_t>(found - needed);
     if (is_coarse(own_.form) &&
-        tuning::misled_by_candidates(queries_.rows.count, chunk_.points.rows.count, context_.points.d, found - needed))
+        tuning::misled_by_candidates(queries_.rows.count, chunk_.points.rows.count,
+                                     context_.points.d, found - needed))
         chunk_.finer->coarse_misleads = true;
 }
 
 // The projection of the tile's own filter, where the plan has one.
 const ProjectedVectors* ChunkSearch::own_projection() const {
     if (!has_projection() || !(context_.plan.forced || record().take_turn())) return nullptr;
-    const bool runs = isa_of(context_.plan) == FilterIsa::sm_90a || !chunk_.projected->directions.bytes;
+    const bool runs =
+        isa_of(context_.plan) == FilterIsa::sm_90a || !chunk_.projected->directions.bytes;
     return runs ? chunk_.projected.get() : nullptr;
 }
 

@@ -17,7 +17,8 @@ namespace {
 // Reads `values` as the stream comes to it.
 Buffer<std::int64_t> on_device(const std::vector<std::int64_t>& values, cudaStream_t stream) {
     Buffer<std::int64_t> out(static_cast<std::int64_t>(values.size()), stream);
-    check(cudaMemcpyAsync(out.get(), values.data(), values.size() * sizeof(std::int64_t), cudaMemcpyDefault, stream),
+    check(cudaMemcpyAsync(out.get(), values.data(), values.size() * sizeof(std::int64_t),
+                          cudaMemcpyDefault, stream),
           "cudaMemcpy");
     return out;
 }
@@ -27,24 +28,28 @@ void log_taken(const RetryTile& tile, Step step, const std::vector<std::int64_t>
     for (const std::int64_t i : which) tile.context.log.took(step, tile.first + i);
 }
 
-// The step: retries queries with a choice of filter, with thresholds from samples. Returns those that are left.
+// The step: retries queries with a choice of filter, with thresholds from samples. Returns those
+// that are left.
 Uncertain retry_with(const RetryTile& tile, Step step, const TileFilterChoice& choice,
                      const std::vector<std::int64_t>& which) {
     const SearchContext& context = tile.context;
     const Chunk& chunk = tile.chunk;
     Uncertain left;
     const InFlight reading(context.stream);
-    const GatheredQueries again(context, tile.queries.rows, on_device(which, context.stream), tile.self);
+    const GatheredQueries again(context, tile.queries.rows, on_device(which, context.stream),
+                                tile.self);
     const auto count = static_cast<std::int64_t>(which.size());
     std::int64_t at_once = std::min(count, context.plan.query_tile / 4 + 1);
     if (choice.filter.form.is_direct()) {
         const double cost = tuning::direct_cost(traits_of(context.points.metric).direct);
-        at_once = std::min(at_once, tuning::responsive_queries(chunk.points.rows.count, context.points.d, cost));
+        at_once = std::min(
+            at_once, tuning::responsive_queries(chunk.points.rows.count, context.points.d, cost));
     }
     for (std::int64_t first = 0; first < count; first += at_once) {
         const std::int64_t some = std::min(at_once, count - first);
-        FilterOutcome found = filter_tile(chunk, choice, context.points.metric, again.tile(first, some), context.k,
-                                          context.plan, context.stream);
+        FilterOutcome found =
+            filter_tile(chunk, choice, context.points.metric, again.tile(first, some), context.k,
+                        context.plan, context.stream);
         scatter_result(context, found.result, again.index.get() + first, some, tile.result);
         const Uncertain of_step = uncertain_rows(found, context.report.candidates, context.stream);
         for (std::size_t i = 0; i < of_step.rows.size(); ++i) {
@@ -73,25 +78,28 @@ Uncertain retry_unprojected(const RetryTile& tile, const Uncertain& uncertain) {
     if (projected.rows.empty()) return uncertain;
     Uncertain left;
     try {
-        left = retry_with(tile, Step::own, {.filter = tile.own, .repeats = known_repeats(tile.chunk)}, projected.rows);
+        left =
+            retry_with(tile, Step::own, {.filter = tile.own, .repeats = known_repeats(tile.chunk)},
+                       projected.rows);
     } catch (const Error& error) {
         if (error.code() != ErrorCode::out_of_memory) throw;
         return uncertain;
     }
     others.rows.insert(others.rows.end(), left.rows.begin(), left.rows.end());
-    others.thresholds.insert(others.thresholds.end(), left.thresholds.begin(), left.thresholds.end());
+    others.thresholds.insert(others.thresholds.end(), left.thresholds.begin(),
+                             left.thresholds.end());
     others.causes.insert(others.causes.end(), left.causes.begin(), left.causes.end());
     return others;
 }
 
-bool finer_pays(const SearchContext& context, const Chunk& chunk, const FilterVectors& own, FilterKind kind,
-                std::int64_t queries) {
+bool finer_pays(const SearchContext& context, const Chunk& chunk, const FilterVectors& own,
+                FilterKind kind, std::int64_t queries) {
     const bool coarse = is_coarse(own.form), direct = kind == FilterKind::direct;
     return (context.plan.path != Path::direct_f32 || (coarse && direct)) &&
            has_filter(context.points.metric, chunk.points.rows.type, kind) &&
            queries >= tuning::finer_queries(direct, coarse) &&
-           tuning::finer_bytes(direct, coarse ? own.form.width : 0, chunk.points.rows.count, context.points.d) <=
-               spare(context);
+           tuning::finer_bytes(direct, coarse ? own.form.width : 0, chunk.points.rows.count,
+                               context.points.d) <= spare(context);
 }
 
 std::vector<std::int64_t> retry(const RetryTile& tile, const Uncertain& uncertain) {
@@ -101,24 +109,31 @@ std::vector<std::int64_t> retry(const RetryTile& tile, const Uncertain& uncertai
     for (std::size_t i = 0; i < uncertain.rows.size(); ++i) {
         const bool certain = std::isfinite(uncertain.thresholds[i]);
         (certain ? which : left).push_back(uncertain.rows[i]);
-        // A little wider: the threshold's values may have been computed with the other side of the pair as query.
+        // A little wider: the threshold's values may have been computed with the other side of the
+        // pair as query.
         if (certain)
             thresholds.push_back(
-                std::min(uncertain.thresholds[i] + std::abs(uncertain.thresholds[i]) * 0x1p-20f, largest_f32));
+                std::min(uncertain.thresholds[i] + std::abs(uncertain.thresholds[i]) * 0x1p-20f,
+                         largest_f32));
     }
     if (which.empty()) return left;
     const InFlight reading(context.stream);
-    const GatheredQueries again(context, tile.queries.rows, on_device(which, context.stream), tile.self);
+    const GatheredQueries again(context, tile.queries.rows, on_device(which, context.stream),
+                                tile.self);
     const auto count = static_cast<std::int64_t>(which.size()),
-               step = std::min(count, tuning::retry_step(static_cast<double>(context.plan.workspace_bytes)));
+               step = std::min(
+                   count, tuning::retry_step(static_cast<double>(context.plan.workspace_bytes)));
     for (std::int64_t first = 0; first < count; first += step) {
         const std::int64_t some = std::min(step, count - first);
-        FilterOutcome found = filter_tile(
-            tile.chunk,
-            {.filter = tile.own, .thresholds = thresholds.data() + first, .repeats = known_repeats(tile.chunk)},
-            context.points.metric, again.tile(first, some), context.k, context.plan, context.stream);
+        FilterOutcome found = filter_tile(tile.chunk,
+                                          {.filter = tile.own,
+                                           .thresholds = thresholds.data() + first,
+                                           .repeats = known_repeats(tile.chunk)},
+                                          context.points.metric, again.tile(first, some), context.k,
+                                          context.plan, context.stream);
         scatter_result(context, found.result, again.index.get() + first, some, tile.result);
-        for (const std::int64_t i : uncertain_rows(found, context.report.candidates, context.stream).rows)
+        for (const std::int64_t i :
+             uncertain_rows(found, context.report.candidates, context.stream).rows)
             left.push_back(which[static_cast<std::size_t>(first + i)]);
         cancel_if_asked(context);
     }
@@ -134,12 +149,15 @@ std::vector<std::int64_t> retry_finer(const RetryTile& tile, std::vector<std::in
     const Chunk& chunk = tile.chunk;
     try {
         const Repeats* const before = known_repeats(chunk);
-        const Repeats* const repeats =
-            counted_repeats(chunk, context.points.d,
-                            static_cast<std::int64_t>(which.size()) >= tuning::repeats_queries ? spare(context) : 0);
+        const Repeats* const repeats = counted_repeats(
+            chunk, context.points.d,
+            static_cast<std::int64_t>(which.size()) >= tuning::repeats_queries ? spare(context)
+                                                                               : 0);
         if (repeats && !before) {
             const std::vector<std::int64_t> left =
-                retry_with(tile, Step::without_duplicates, {.filter = tile.own, .repeats = repeats}, which).rows;
+                retry_with(tile, Step::without_duplicates, {.filter = tile.own, .repeats = repeats},
+                           which)
+                    .rows;
             for (const std::int64_t i : which)
                 if (!std::binary_search(left.begin(), left.end(), i))
                     context.log.mark(tile.first + i, AttemptLog::retried, exact::Cause::equal_rows);
@@ -148,7 +166,8 @@ std::vector<std::int64_t> retry_finer(const RetryTile& tile, std::vector<std::in
         for (const FilterKind kind : {FilterKind::two_terms, FilterKind::direct}) {
             if (!finer_pays(context, chunk, tile.own, kind, std::ssize(which))) continue;
             const FilterVectors& finer = filter_of(chunk, context.points.metric, kind);
-            if (is_coarse(tile.own.form) && tuning::misled_by_queries(tile.queries.rows.count, std::ssize(which)))
+            if (is_coarse(tile.own.form) &&
+                tuning::misled_by_queries(tile.queries.rows.count, std::ssize(which)))
                 chunk.finer->coarse_misleads = true;
             const Step step = kind == FilterKind::direct ? Step::finer_direct : Step::two_terms;
             which = retry_with(tile, step, {.filter = finer, .repeats = repeats}, which).rows;
@@ -163,15 +182,18 @@ std::vector<std::int64_t> retry_finer(const RetryTile& tile, std::vector<std::in
 void full_scan(const RetryTile& tile, const std::vector<std::int64_t>& which) {
     const SearchContext& context = tile.context;
     InFlight reading(context.stream);
-    const GatheredQueries again(context, tile.queries.rows, on_device(which, context.stream), tile.self);
+    const GatheredQueries again(context, tile.queries.rows, on_device(which, context.stream),
+                                tile.self);
     const tuning::RescanTile rescan =
-        tuning::rescan_tile(static_cast<double>(context.plan.workspace_bytes), context.points.d, context.k,
-                            device_attributes().multiprocessors);
-    const auto count = static_cast<std::int64_t>(which.size()), step = std::min(count, rescan.queries);
+        tuning::rescan_tile(static_cast<double>(context.plan.workspace_bytes), context.points.d,
+                            context.k, device_attributes().multiprocessors);
+    const auto count = static_cast<std::int64_t>(which.size()),
+               step = std::min(count, rescan.queries);
     for (std::int64_t first = 0; first < count; first += step) {
         const std::int64_t some = std::min(step, count - first);
-        const TileResult found = scan_tile(tile.chunk, context.points.metric, again.tile(first, some), context.k,
-                                           rescan.points, context.stream);
+        const TileResult found =
+            scan_tile(tile.chunk, context.points.metric, again.tile(first, some), context.k,
+                      rescan.points, context.stream);
         scatter_result(context, found, again.index.get() + first, some, tile.result);
         if (first + some < count) {
             check(cudaStreamSynchronize(context.stream), "scan of queries without a certificate");
@@ -179,7 +201,8 @@ void full_scan(const RetryTile& tile, const std::vector<std::int64_t>& which) {
         }
     }
     reading.wait("scan of queries without a certificate");
-    context.report.candidates += static_cast<double>(count) * static_cast<double>(tile.chunk.points.rows.count);
+    context.report.candidates +=
+        static_cast<double>(count) * static_cast<double>(tile.chunk.points.rows.count);
     log_taken(tile, Step::exact, which);
     context.log.lap(Step::exact);
 }

@@ -1,5 +1,5 @@
-// Queries that a tile's filter left without a certificate, tried again: each function answers some of them into the
-// tile's result, returns the others, and logs what it did.
+// Queries that a tile's filter left without a certificate, tried again: each function answers some
+// of them into the tile's result, returns the others, and logs what it did.
 #pragma once
 
 #include <vector>
@@ -19,23 +19,25 @@ struct RetryTile {
     TileResult& result;
 };
 
-// Retries the queries for which a projection left more candidates than there is room for: by all coordinates, as if
-// there were no projection, since their thresholds follow from few of the points. Returns what is left of all; all of
-// them where memory is short.
+// Retries the queries for which a projection left more candidates than there is room for: by all
+// coordinates, as if there were no projection, since their thresholds follow from few of the
+// points. Returns what is left of all; all of them where memory is short.
 Uncertain retry_unprojected(const RetryTile& tile, const Uncertain& uncertain);
 
 // Retries the queries with a certain threshold: the same filter, with the longest lists.
 std::vector<std::int64_t> retry(const RetryTile& tile, const Uncertain& uncertain);
 
-// Retries queries whose neighbours the tile's filter cannot tell apart: without the duplicate rows beyond those that
-// can be neighbours, then with finer filters.
+// Retries queries whose neighbours the tile's filter cannot tell apart: without the duplicate rows
+// beyond those that can be neighbours, then with finer filters.
 std::vector<std::int64_t> retry_finer(const RetryTile& tile, std::vector<std::int64_t> which);
 
-// Whether a filter finer than `own` exists, is worth its preparation for so many queries, and has room.
-bool finer_pays(const SearchContext& context, const Chunk& chunk, const FilterVectors& own, FilterKind kind,
-                std::int64_t queries);
+// Whether a filter finer than `own` exists, is worth its preparation for so many queries, and has
+// room.
+bool finer_pays(const SearchContext& context, const Chunk& chunk, const FilterVectors& own,
+                FilterKind kind, std::int64_t queries);
 
-// The full scan for queries without a certificate: the canonical distance of every pair. None are left.
+// The full scan for queries without a certificate: the canonical distance of every pair. None are
+// left.
 void full_scan(const RetryTile& tile, const std::vector<std::int64_t>& which);
 
 }  // namespace kith::gpu

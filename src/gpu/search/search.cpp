@@ -1,4 +1,5 @@
-// A search on one device: tiles of queries through all chunks of points, retries, results merged and delivered.
+// A search on one device: tiles of queries through all chunks of points, retries, results merged
+// and delivered.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -24,20 +25,21 @@ namespace {
 // The rows of load_queries() as a matrix.
 MatrixView view_of(const DeviceRows& rows, Layout layout, std::int64_t d, int device) {
     const Rows& r = rows.rows;
-    return {r.data, r.count, d, layout == Layout::row_major ? r.row_stride : r.col_stride, r.type, layout, device};
+    return {r.data, r.count, d,     layout == Layout::row_major ? r.row_stride : r.col_stride,
+            r.type, layout,  device};
 }
 
-// A tile of queries through one chunk into its lists, merged with what they hold; the lists of the last chunk go to the
-// caller while the search still waits for its certificates.
-void search_tile(const SearchContext& context, const Chunk& chunk, std::int64_t first, std::int64_t count, bool merge,
-                 bool last, Lists lists, Lists scratch) {
+// A tile of queries through one chunk into its lists, merged with what they hold; the lists of the
+// last chunk go to the caller while the search still waits for its certificates.
+void search_tile(const SearchContext& context, const Chunk& chunk, std::int64_t first,
+                 std::int64_t count, bool merge, bool last, Lists lists, Lists scratch) {
     // The ids of all points are the caller's own.
     const bool whole = !context.points.streams && context.plan.path != Path::exact;
     ChunkSearch search(context, chunk, first, count, whole ? lists.ids : nullptr);
     const bool at_once = whole && !search.reorders();
     const auto assign = [&] {
-        assign_rows(lists, search.result().keys.get(), search.result().ids.get(), chunk.first, count, context.k,
-                    context.stream);
+        assign_rows(lists, search.result().keys.get(), search.result().ids.get(), chunk.first,
+                    count, context.k, context.stream);
         if (last) deliver(context, lists, first, count);
     };
     if (!merge) {
@@ -46,8 +48,8 @@ void search_tile(const SearchContext& context, const Chunk& chunk, std::int64_t 
         if (search.finish()) assign();
     } else {
         search.finish();
-        merge_rows(lists, search.result().keys.get(), search.result().ids.get(), chunk.first, count, context.k, scratch,
-                   context.stream);
+        merge_rows(lists, search.result().keys.get(), search.result().ids.get(), chunk.first, count,
+                   context.k, scratch, context.stream);
         if (last) deliver(context, lists, first, count);
     }
     cancel_if_asked(context);
@@ -55,45 +57,51 @@ void search_tile(const SearchContext& context, const Chunk& chunk, std::int64_t 
 
 void run(const Points& points, const SearchRequest& request, AttemptLog& log);
 
-// A tree would look at too many of the points: the filter that the plan has tiles for answers all queries.
+// A tree would look at too many of the points: the filter that the plan has tiles for answers all
+// queries.
 void search_without_tree(const Points& points, const SearchRequest& asked, AttemptLog& log) {
     Plan plan = asked.plan;
     plan.path = tuning::behind_tree(plan);
     Report& report = asked.report;
     const std::int64_t certified = report.certified;
     run(points,
-        {asked.queries, asked.k, asked.graph, plan, asked.f64, asked.stream, asked.progress, asked.out, report,
-         asked.keys},
+        {asked.queries, asked.k, asked.graph, plan, asked.f64, asked.stream, asked.progress,
+         asked.out, report, asked.keys},
         log);
     report.retried += report.certified - certified;
     report.certified = certified;
-    report.fallbacks.insert(report.fallbacks.begin(),
-                            {asked.queries.rows, false, "a tree leaves out too few of the points for these queries",
-                             std::string("path ") + name(plan.path) + " from the start"});
+    report.fallbacks.insert(
+        report.fallbacks.begin(),
+        {asked.queries.rows, false, "a tree leaves out too few of the points for these queries",
+         std::string("path ") + name(plan.path) + " from the start"});
 }
 
-// Queries that int8 has left without a certificate, and those between them, stream the points: a pass over the bus
-// takes as long for one query as for many.
-void search_streaming(const Points& points, const SearchRequest& asked, QueryRange left, AttemptLog& log) {
+// Queries that int8 has left without a certificate, and those between them, stream the points: a
+// pass over the bus takes as long for one query as for many.
+void search_streaming(const Points& points, const SearchRequest& asked, QueryRange left,
+                      AttemptLog& log) {
     Plan plan = asked.plan;
     plan.path = Path::gemm_f16;
     Report& report = asked.report;
     const std::int64_t certified = report.certified;
     log.count_from(left.first);
     run(points,
-        {exact::rows_of(asked.queries, left.first, left.count), asked.k, asked.graph, plan, asked.f64, asked.stream,
-         asked.progress, exact::rows_of(asked.out, left.first, asked.k, asked.f64), report, asked.keys},
+        {exact::rows_of(asked.queries, left.first, left.count), asked.k, asked.graph, plan,
+         asked.f64, asked.stream, asked.progress,
+         exact::rows_of(asked.out, left.first, asked.k, asked.f64), report, asked.keys},
         log);
     log.count_from(0);
     report.path = name(Path::gemm_i8);
     report.retried += report.certified - certified;
     report.certified = certified;
-    report.fallbacks.insert(report.fallbacks.begin(),
-                            {left.count, false, "numbers of 8 bits leave queries without a certificate",
-                             "memory for all points in fp16, or points that stream from the start"});
+    report.fallbacks.insert(
+        report.fallbacks.begin(),
+        {left.count, false, "numbers of 8 bits leave queries without a certificate",
+         "memory for all points in fp16, or points that stream from the start"});
 }
 
-// The answers of a sample, asked when the points were prepared, that no step follows from. `plan`: not forced.
+// The answers of a sample, asked when the points were prepared, that no step follows from. `plan`:
+// not forced.
 void log_samples(const Points& points, const SearchRequest& request, AttemptLog& log) {
     const Plan& plan = request.plan;
     const Chunk& chunk = points.resident;
@@ -102,19 +110,28 @@ void log_samples(const Points& points, const SearchRequest& request, AttemptLog&
     if (plan.path == Path::exact || plan.path == Path::tree || !few) return;
     constexpr const char* streams = "the points stream";
     if (points.tried_boxes && !points.boxes_pay && request.k <= tuning::most_tree_k)
-        log.declined(Step::tree, "a sample of the points says that boxes leave out too few of them");
+        log.declined(Step::tree,
+                     "a sample of the points says that boxes leave out too few of them");
     if (points.prepared_for == Path::clustered && !chunk.clusters) {
-        const char* const why = points.streams ? streams : "a sample of the points finds no clusters that pay";
-        if (nearest_partition_may_serve(points.n, std::min(plan.query_tile, request.queries.rows), request.k))
+        const char* const why =
+            points.streams ? streams : "a sample of the points finds no clusters that pay";
+        if (nearest_partition_may_serve(points.n, std::min(plan.query_tile, request.queries.rows),
+                                        request.k))
             log.declined(Step::nearest_partition, why);
         log.declined(Step::clustered, why);
     }
-    if (points.prepared_for == Path::projected && !(chunk.projected && chunk.projected->directions.leaves_some()))
-        log.declined(Step::projected, points.streams    ? streams
-                                      : chunk.projected ? "a sample of the points says that int8 costs less"
-                                                        : "a sample of the points says that few components do not pay");
-    if (tuning::may_project(points.prepared_for) && !chunk.projected && !chunk.clusters && !points.on_host)
-        log.declined(Step::gemm_i8, points.streams ? streams : "a sample of the points says that int8 does not pay");
+    if (points.prepared_for == Path::projected &&
+        !(chunk.projected && chunk.projected->directions.leaves_some()))
+        log.declined(Step::projected,
+                     points.streams ? streams
+                     : chunk.projected
+                         ? "a sample of the points says that int8 costs less"
+                         : "a sample of the points says that few components do not pay");
+    if (tuning::may_project(points.prepared_for) && !chunk.projected && !chunk.clusters &&
+        !points.on_host)
+        log.declined(Step::gemm_i8, points.streams
+                                        ? streams
+                                        : "a sample of the points says that int8 does not pay");
     if (points.streams && points.on_host && !chunk.projected)
         log.declined(Step::host_int8, "a sample of the points says that int8 does not serve them");
 }
@@ -124,13 +141,16 @@ void log_preparation(const Points& points, const SearchRequest& request, Attempt
     const Plan& plan = request.plan;
     if (!plan.distances.empty()) return;
     if (!plan.forced) return log_samples(points, request, log);
-    constexpr const char* not_prepared = "the points stream, are too few for it, or have been prepared otherwise";
+    constexpr const char* not_prepared =
+        "the points stream, are too few for it, or have been prepared otherwise";
     const Chunk& chunk = points.resident;
     const bool components = chunk.projected && chunk.projected->directions.leaves_some();
     if (plan.path == Path::projected && !components) log.declined(Step::projected, not_prepared);
-    if (plan.path == Path::gemm_i8 && (!chunk.projected || components)) log.declined(Step::gemm_i8, not_prepared);
+    if (plan.path == Path::gemm_i8 && (!chunk.projected || components))
+        log.declined(Step::gemm_i8, not_prepared);
     if (plan.path != Path::clustered || chunk.clusters) return;
-    if (nearest_partition_may_serve(points.n, std::min(plan.query_tile, request.queries.rows), request.k))
+    if (nearest_partition_may_serve(points.n, std::min(plan.query_tile, request.queries.rows),
+                                    request.k))
         log.declined(Step::nearest_partition, not_prepared);
     log.declined(Step::clustered, not_prepared);
 }
@@ -150,13 +170,17 @@ void search_groups(const Points& points, const SearchRequest& request, SearchCon
     const MatrixView& queries = request.queries;
     const Plan& plan = request.plan;
     const std::int64_t k = request.k, tile = std::min(plan.query_tile, queries.rows);
-    const std::int64_t group = points.streams ? tuning::queries_of_pass(plan, tile, k, points.d, queries.type) : tile;
+    const std::int64_t group =
+        points.streams ? tuning::queries_of_pass(plan, tile, k, points.d, queries.type) : tile;
     for (std::int64_t group_first = 0; group_first < queries.rows; group_first += group) {
-        const std::int64_t group_count = std::min(group, queries.rows - group_first), cells = group_count * k;
-        Buffer<std::uint64_t> keys(cells, context.stream), scratch_keys(points.streams ? tile * k : 0, context.stream);
+        const std::int64_t group_count = std::min(group, queries.rows - group_first),
+                           cells = group_count * k;
+        Buffer<std::uint64_t> keys(cells, context.stream),
+            scratch_keys(points.streams ? tile * k : 0, context.stream);
         Buffer<std::int64_t> ids_buffer(context.direct ? 0 : cells, context.stream),
             scratch_ids(points.streams ? tile * k : 0, context.stream);
-        std::int64_t* const ids = context.direct ? context.out.ids + group_first * k : ids_buffer.get();
+        std::int64_t* const ids =
+            context.direct ? context.out.ids + group_first * k : ids_buffer.get();
         const Lists scratch{scratch_keys.get(), scratch_ids.get()};
         const auto pass = [&](const Chunk& chunk, bool merge, bool last) {
             for (std::int64_t first = 0; first < group_count; first += tile) {
@@ -166,8 +190,9 @@ void search_groups(const Points& points, const SearchRequest& request, SearchCon
             }
         };
         if (points.streams) {
-            const DeviceRows pass_queries = upload(queries, group_first, group_count, false, context.stream,
-                                                   {.progress = &request.progress, .stage = "search"});
+            const DeviceRows pass_queries =
+                upload(queries, group_first, group_count, false, context.stream,
+                       {.progress = &request.progress, .stage = "search"});
             context.of_pass = view_of(pass_queries, queries.layout, points.d, points.device);
             context.pass_first = group_first;
             ChunkStream chunks(points, plan, request.progress, context.stream);
@@ -189,14 +214,17 @@ void run(const Points& points, const SearchRequest& request, AttemptLog& log) {
     const Plan& plan = request.plan;
     const DeviceScope scope(points.device);
     if (plan.symmetric && (points.streams || plan.query_tile < queries.rows))
-        throw Error(ErrorCode::invalid_argument, "plan: symmetric, which needs all points and all queries at once");
+        throw Error(ErrorCode::invalid_argument,
+                    "plan: symmetric, which needs all points and all queries at once");
     // Small results for the host: the kernels write them where it can read them.
     const std::int64_t all_cells = queries.rows * request.k, element = request.f64 ? 8 : 4;
     PinnedBlock small;
-    if (request.out.device == host_memory && !points.streams && all_cells * (8 + element) <= PinnedBlock::bytes)
+    if (request.out.device == host_memory && !points.streams &&
+        all_cells * (8 + element) <= PinnedBlock::bytes)
         small = PinnedBlock(static_cast<cudaStream_t>(request.stream));
     SearchContext context{request, points, static_cast<cudaStream_t>(request.stream),
-                          small.data() || (request.out.device == points.device && !points.streams), log};
+                          small.data() || (request.out.device == points.device && !points.streams),
+                          log};
     if (small.data()) {
         context.out.ids = static_cast<std::int64_t*>(small.data());
         context.out.distances = request.out.distances ? context.out.ids + all_cells : nullptr;
@@ -205,7 +233,8 @@ void run(const Points& points, const SearchRequest& request, AttemptLog& log) {
         if (!small.data()) return;
         std::copy_n(context.out.ids, all_cells, request.out.ids);
         if (request.out.distances)
-            std::memcpy(request.out.distances, context.out.distances, static_cast<std::size_t>(all_cells * element));
+            std::memcpy(request.out.distances, context.out.distances,
+                        static_cast<std::size_t>(all_cells * element));
     };
     CallMemory call(points.device, context.stream);
     if (plan.path == Path::tree) {

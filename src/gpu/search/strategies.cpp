@@ -32,7 +32,8 @@ double projected_bytes(const Shape& s, const std::string&) {
 
 }  // namespace
 
-#define KITH_GPU_STRATEGY(identifier, ...) constinit const strategy::Facts strategies::identifier{__VA_ARGS__};
+#define KITH_GPU_STRATEGY(identifier, ...) \
+    constinit const strategy::Facts strategies::identifier{__VA_ARGS__};
 #include "gpu/search/strategies.def"
 #undef KITH_GPU_STRATEGY
 
@@ -128,14 +129,16 @@ const char* text(When when) {
 
 namespace {
 
-// Ahead of the filter of all coordinates: what compares fewer of the points, or of their coordinates.
+// Ahead of the filter of all coordinates: what compares fewer of the points, or of their
+// coordinates.
 void add_less(const Outline& o, Steps& steps) {
     const Plan& plan = o.plan;
     const bool held = plan.host_points == HostPoints::bytes;
     const auto unless_forced = [&](When when) { return plan.forced ? When::first : when; };
     switch (plan.path) {
         case Path::clustered:
-            if (nearest_partition_may_serve(o.shape.n, std::min(plan.query_tile, o.shape.q), o.shape.k)) {
+            if (nearest_partition_may_serve(o.shape.n, std::min(plan.query_tile, o.shape.q),
+                                            o.shape.k)) {
                 steps.add(strategies::nearest_partition, When::one_cluster);
                 steps.add(strategies::clustered, plan.forced ? When::otherwise : When::clusters);
             } else {
@@ -145,7 +148,8 @@ void add_less(const Outline& o, Steps& steps) {
             break;
         case Path::projected:
             steps.add(strategies::projected, unless_forced(When::components));
-            if (!plan.forced && plan.isa == "sm_90a") steps.add(strategies::gemm_i8, When::int8_instead);
+            if (!plan.forced && plan.isa == "sm_90a")
+                steps.add(strategies::gemm_i8, When::int8_instead);
             break;
         case Path::gemm_i8:
             if (held) steps.add(strategies::host_int8, When::held_int8);
@@ -183,8 +187,8 @@ void add_finer(const Outline& o, Steps& steps) {
 bool symmetric_may_serve(const Shape& s, const metric::Traits& traits) {
     const metric::Gemm form = metric::product_form(traits);
     return s.graph && s.n >= tuning::symmetric_points && s.n <= tuning::symmetric_most_points &&
-           s.d >= tuning::symmetric_dimensions && s.d <= tuning::symmetric_most_dimensions && !traits.factored &&
-           (form == metric::Gemm::l2 || form == metric::Gemm::cosine);
+           s.d >= tuning::symmetric_dimensions && s.d <= tuning::symmetric_most_dimensions &&
+           !traits.factored && (form == metric::Gemm::l2 || form == metric::Gemm::cosine);
 }
 
 bool nearest_partition_may_serve(std::int64_t n, std::int64_t queries, std::int64_t k) {
@@ -195,7 +199,8 @@ Steps steps_of(const Outline& o) {
     const Plan& plan = o.plan;
     const bool within = o.task == strategy::Task::within;
     Steps steps;
-    if (const strategy::Facts* const first = plan.first.empty() ? nullptr : find_strategy(plan.first))
+    if (const strategy::Facts* const first =
+            plan.first.empty() ? nullptr : find_strategy(plan.first))
         steps.add(*first, When::first);
     if (plan.path == Path::exact) {
         steps.add(strategies::exact, When::first);
@@ -203,7 +208,8 @@ Steps steps_of(const Outline& o) {
     }
     const std::int64_t before = steps.size();
     if (within && o.traits.monotone && !plan.forced) steps.add(strategies::tree, When::radii);
-    else if (plan.path == Path::tree) steps.add(strategies::tree, plan.forced ? When::first : When::few_points);
+    else if (plan.path == Path::tree)
+        steps.add(strategies::tree, plan.forced ? When::first : When::few_points);
     else if (plan.tries_tree) steps.add(strategies::tree, When::boxes);
     if (!within) add_less(o, steps);
     if (!within) add_without_clusters(o, steps);

@@ -1,5 +1,5 @@
-// A GPU's strategies, and the order in which a search asks them: a plan lists these steps, and a search records them
-// (gpu/search/attempts.h). Plain host code: plans are made without CUDA, too.
+// A GPU's strategies, and the order in which a search asks them: a plan lists these steps, and a
+// search records them (gpu/search/attempts.h). Plain host code: plans are made without CUDA, too.
 #pragma once
 
 #include <array>
@@ -26,7 +26,8 @@ inline constexpr std::array all_strategies = {
 // Null where none has that name.
 const strategy::Facts* find_strategy(std::string_view name);
 
-// The attempts at a query, in the order in which a search makes them: no query goes back to an earlier one.
+// The attempts at a query, in the order in which a search makes them: no query goes back to an
+// earlier one.
 enum class Step : std::uint8_t {
     noop,
     tree,
@@ -36,8 +37,8 @@ enum class Step : std::uint8_t {
     projected,
     gemm_i8,
     dense,
-    own,                 // the filter of the plan's path, of all coordinates
-    again,               // the same filter with the certain thresholds that it found, and the longest lists
+    own,    // the filter of the plan's path, of all coordinates
+    again,  // the same filter with the certain thresholds that it found, and the longest lists
     without_duplicates,  // the same filter without duplicate rows
     two_terms,
     finer_direct,  // the metric in f32, behind products or its coarse form
@@ -47,7 +48,8 @@ inline constexpr int step_count = static_cast<int>(Step::exact) + 1;
 // The strategy of a step in a search by that plan.
 const strategy::Facts& strategy_of(Step step, const Plan& plan);
 
-// The path of the filter that a plan falls back on: that behind a tree, and fp16 behind int8, projections and clusters.
+// The path of the filter that a plan falls back on: that behind a tree, and fp16 behind int8,
+// projections and clusters.
 Path own_path(const Plan& plan);
 
 // On which condition a step is taken.
@@ -105,9 +107,11 @@ struct Outline {
 };
 Steps steps_of(const Outline& outline);
 
-// Whether tiles of pairs serve both of their sides in a graph of that shape, where there is memory for it.
+// Whether tiles of pairs serve both of their sides in a graph of that shape, where there is memory
+// for it.
 bool symmetric_may_serve(const Shape& shape, const metric::Traits& traits);
-// Whether tiles of `queries` are compared with the nearest cluster of n points alone, where a sample finds clusters.
+// Whether tiles of `queries` are compared with the nearest cluster of n points alone, where a
+// sample finds clusters.
 bool nearest_partition_may_serve(std::int64_t n, std::int64_t queries, std::int64_t k);
 
 }  // namespace kith::gpu
