@@ -67,6 +67,19 @@ Timing timed_and_held(const Search& search, Options options, std::int64_t rows, 
 
 }  // namespace
 
+bool Measured::planned() const {
+    const std::vector<TraceEntry>& trace = timing.report.trace;
+    return !trace.empty() && std::ranges::all_of(trace, [&](const TraceEntry& entry) {
+        return entry.queries == 0 ||
+               std::ranges::find(plan.attempts, entry.strategy, &Attempt::strategy) != plan.attempts.end();
+    });
+}
+
+bool Measured::began_as_planned() const {
+    const std::vector<TraceEntry>& trace = timing.report.trace;
+    return !trace.empty() && !plan.attempts.empty() && trace.front().strategy == plan.attempts.front().strategy;
+}
+
 GoalRunner::GoalRunner(Options options, int device, GoalInputs inputs)
     : options_(std::move(options)), device_(device), inputs_(std::move(inputs)) {
     options_.device = device == host_memory ? "cpu" : "cuda:" + std::to_string(device);
@@ -128,6 +141,8 @@ void GoalRunner::measure(const GoalSet& set, const Done& done) {
         m.k = goal.k;
         ExactCheck check(*index, queries.view, m.k, set.graph, set.d >= wide ? sample_wide : sample);
         m.timing = timed_and_held(by_index, options, set.q, m.k, device_, inputs_.repeat, check);
+        Shape planned{set.n, set.q, set.d, m.k, set.type, set.graph, true};
+        m.plan = plan(planned, options);
         const std::tuple shape{set.n, set.q, set.d, m.k, set.graph};
         if (is_gaussian(set)) gaussian_[shape] = m.rate();
         switch (set.kind) {
@@ -150,6 +165,8 @@ void GoalRunner::measure(const GoalSet& set, const Done& done) {
                 m.copy_seconds = pinned_copy_seconds(device_, points.bytes() + queries.bytes());
                 m.goal = goal.figure * (m.copy_seconds + m.index_seconds);
                 m.timing = timed_and_held(from_host, options, set.q, m.k, host_memory, inputs_.repeat, check);
+                planned.prepared = false;
+                m.plan = plan(planned, options);
             }
         }
         m.checked = check.queries();

@@ -7,6 +7,7 @@
 #include <string>
 #include <tuple>
 
+#include "kith/plan.h"
 #include "search/goals.h"
 #include "timing.h"
 
@@ -25,7 +26,11 @@ struct Measured {
     double copy_seconds = not_measured, index_seconds = not_measured;  // of_parts
     std::int64_t checked = 0, exact = 0;                               // queries
     std::string difference = {};                                       // from the scan in binary64; "": none
+    Plan plan = {};  // of points that are not prepared yet, by which the trace is judged
 
+    // Whether every strategy that ran is one of the plan's attempts, and whether the first of these came first.
+    bool planned() const;
+    bool began_as_planned() const;
     double rate() const { return timing.report.pairs / timing.median(); }
     bool goal_is_time() const { return set.kind == GoalKind::milliseconds || set.kind == GoalKind::of_parts; }
     bool met() const {

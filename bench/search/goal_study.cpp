@@ -18,7 +18,8 @@ namespace kith::bench {
 namespace {
 
 constexpr const char* heads =
-    "{:<20} {:>8} {:>7} {:>4} {:>5} {:<13} {:<10} {:>9} {:>8} {:>8} {:>5} {:>4} {:>7} {:>9} {:>8} {:>8} {:>8}  {}\n";
+    "{:<20} {:>8} {:>7} {:>4} {:>5} {:<13} {:<10} {:>9} {:>8} {:>8} {:>5} {:>4} {:>7} {:>9} {:>8} {:>8} {:>8} {:>7}  "
+    "{}\n";
 
 const char* name(GoalKind kind) {
     switch (kind) {
@@ -38,15 +39,20 @@ std::string goal_text(const Measured& m) {
     return m.goal_is_time() ? fmt::format("{:.3f}ms", 1e3 * m.goal) : figure(1e-9 * m.goal);
 }
 
+// Whether the trace is what the plan says: "other" where the plan's first attempt did not come first.
+const char* as_planned(const Measured& m) {
+    return !m.planned() ? "NO" : m.began_as_planned() ? "yes" : "other";
+}
+
 void print(const Measured& m) {
     const Report& r = m.timing.report;
-    fmt::print(heads, m.set.name, m.set.n, m.set.graph ? "graph" : fmt::format("{}", m.set.q), m.set.d, m.k,
-               kith::name(m.set.metric), r.path, fmt::format("{:.3f}", 1e3 * m.timing.median()),
-               figure(1e-9 * m.rate()), goal_text(m),
-               std::isnan(m.gaussian_rate) ? "-" : fmt::format("{:.2f}", m.rate() / m.gaussian_rate),
-               std::isnan(m.goal) ? "-" : (m.met() ? "yes" : "NO"),
-               fmt::format("{:.0f}", r.candidates / static_cast<double>(r.queries)), r.certified, r.retried, r.scanned,
-               fmt::format("{:.2f}", 1e3 * m.prepare_seconds), fmt::format("exact {}/{}", m.exact, m.checked));
+    fmt::print(
+        heads, m.set.name, m.set.n, m.set.graph ? "graph" : fmt::format("{}", m.set.q), m.set.d, m.k,
+        kith::name(m.set.metric), r.path, fmt::format("{:.3f}", 1e3 * m.timing.median()), figure(1e-9 * m.rate()),
+        goal_text(m), std::isnan(m.gaussian_rate) ? "-" : fmt::format("{:.2f}", m.rate() / m.gaussian_rate),
+        std::isnan(m.goal) ? "-" : (m.met() ? "yes" : "NO"),
+        fmt::format("{:.0f}", r.candidates / static_cast<double>(r.queries)), r.certified, r.retried, r.scanned,
+        fmt::format("{:.2f}", 1e3 * m.prepare_seconds), as_planned(m), fmt::format("exact {}/{}", m.exact, m.checked));
     if (!m.difference.empty()) fmt::print("  NOT EXACT: {}\n", m.difference);
     if (!std::isnan(m.copy_seconds))
         fmt::print("  its parts: pinned copy {:.3f} ms, Index search {:.3f} ms\n", 1e3 * m.copy_seconds,
@@ -89,6 +95,16 @@ Json to_json(const Measured& m) {
         json["index_search_s"] = m.index_seconds;
     }
     json["path"] = r.path;
+    json["planned"] = m.planned();
+    json["began_as_planned"] = m.began_as_planned();
+    for (const Attempt& each : m.plan.attempts) json["attempts"].push_back(each.strategy);
+    for (const TraceEntry& each : r.trace)
+        json["trace"].push_back({{"strategy", each.strategy},
+                                 {"queries", each.queries},
+                                 {"certified", each.certified},
+                                 {"left", each.left},
+                                 {"cause", each.cause},
+                                 {"seconds", each.seconds}});
     json["candidates_per_query"] = r.candidates / static_cast<double>(r.queries);
     json["certified"] = r.certified;
     json["retried"] = r.retried;
@@ -151,19 +167,21 @@ bool run(const GoalStudy& study, const Options& options) {
     fmt::print("medians of at least {} calls from and to {} memory, points prepared once{}\n", study.inputs.repeat,
                on_gpu ? "device" : "host", study.inputs.quick ? quick : "");
     fmt::print(heads, "search", "n", "q", "d", "k", "metric", "path", "ms", "G/s", "goal", "share", "met", "cand/q",
-               "certified", "retried", "scanned", "prep ms", "");
+               "certified", "retried", "scanned", "prep ms", "planned", "");
     Json document = head(device_name, study.inputs.quick);
     document["limits"] = to_json(limits);
     document["repeat"] = study.inputs.repeat;
     document["results"] = Json::array();
     document["notes"] = Json::object();
     GoalRunner runner(options, device, study.inputs);
-    int goals = 0, met = 0, searches = 0, exact = 0, failed = 0;
+    int goals = 0, met = 0, searches = 0, exact = 0, failed = 0, planned = 0, began = 0;
     const auto done = [&](const Measured& m) {
         print(m);
         document["results"].push_back(to_json(m));
         ++searches;
         exact += m.exact == m.checked;
+        planned += m.planned();
+        began += m.began_as_planned();
         goals += !std::isnan(m.goal);
         met += !std::isnan(m.goal) && m.met();
     };
@@ -178,6 +196,7 @@ bool run(const GoalStudy& study, const Options& options) {
         if (!study.json.empty()) write(document, study.json);
     }
     fmt::print("{} of {} goals met; {} of {} searches exact; {} sets failed\n", met, goals, exact, searches, failed);
+    fmt::print("{} of {} searches ran what was planned, {} began with the first attempt\n", planned, searches, began);
     return exact == searches && failed == 0;
 }
 

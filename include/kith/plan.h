@@ -67,7 +67,7 @@ struct Plan {
     int device = host_memory;  // or a CUDA ordinal
     Path path = Path::exact;
     bool forced = false;   // Options::path forced the path, regardless of the data
-    std::string first;     // a CPU strategy that Options::path puts before those of the path; "": none
+    std::string first;     // a strategy that Options::path puts before those of the path; "": none
     std::string selector;  // name in the list of selectors
     // For a composed path, "kuang-zhao+bits": the kernel of the distance matrix, and the number of queries per matrix.
     // For a fused one, "hanak-fused": its kernel, and the number of lists at a time. `path` is that of the bound.
@@ -91,7 +91,7 @@ struct Plan {
     // shard). Ordinals are empty for a single device. All other fields are the plan of the first GPU.
     std::vector<int> devices;
     std::int64_t device_queries = 0, device_points = 0;
-    // On a CPU: the strategies in the order in which they run. The last one leaves no queries.
+    // The strategies in the order in which they may run; none for a selection. The last one leaves no queries.
     std::vector<Attempt> attempts;
     std::string why;  // one sentence per decision
 

@@ -211,7 +211,7 @@ struct TraceEntry {
 // computes their distances, and a bound certifies that no other point can be among the k nearest. A query without a
 // certificate is retried with its own k-th distance as the threshold, and finally scanned: every pair in binary64.
 struct Report {
-    std::string path;    // the path that certified most queries, e.g. "gemm-f32"
+    std::string path;    // the path that certified most queries (on a GPU: the one that filtered), e.g. "gemm-f32"
     std::string device;  // e.g. "cpu (avx512, 2 threads)"; "1 of 2 threads" if the system had no more
     int threads = 0;     // on a CPU: the available threads
     std::int64_t queries = 0;
@@ -227,8 +227,8 @@ struct Report {
     // of most queries come first.
     std::vector<Fallback> fallbacks;
     // The attempts in the order in which they ran. If several devices, shards or batches share a search, attempts of
-    // one strategy are summed into one entry. For a GPU they are the path, and the scan of the remaining queries,
-    // without seconds.
+    // one strategy are summed into one entry. On a GPU a query counts once per step, however many parts the points
+    // have.
     std::vector<TraceEntry> trace;
 };
 

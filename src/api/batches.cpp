@@ -20,7 +20,6 @@
 #include "gpu/search/batches/batches.h"
 #include "kith/kith.h"
 #include "plan/batches.h"
-#include "strategy/trace.h"
 
 namespace kith {
 
@@ -118,7 +117,7 @@ private:
             report_.device =
                 fmt::format("cuda:{} ({})", plan.device, gpu::device_facts(plan.device).name);
             report_.certified = report_.queries;
-            strategy::infer(report_);
+            report_.trace = {{report_.path, report_.queries, report_.queries, 0, "", 0}};
         } else if (plan.run == planner::BatchesRun::tasks) {
             on_cpu(plan);
         } else {

@@ -111,12 +111,12 @@ std::string build_info() {
                                                            : "gpu",
                                 path.what);
         text += papers::path_lines();
-        std::string names;
         for (const cpu::Strategy* const each : cpu::all_strategies)
-            if (planner::is_only_first(each->facts.name))
-                names += fmt::format("{}{}", names.empty() ? "" : ", ", each->facts.name);
-        text += fmt::format(
-            "  {:<18} {:<9} strategies that are put ahead of the planner's choice\n", names, "cpu");
+            if (planner::is_only_first(each->facts.name, false))
+                text += fmt::format(
+                    "  {:<18} {:<9} {}; ahead of the planner's choice\n", each->facts.name,
+                    planner::is_only_first(each->facts.name, true) ? "cpu, gpu" : "cpu",
+                    each->facts.what);
         return text;
     });
 }

@@ -16,7 +16,6 @@
 #include "kith/error.h"
 #include "kith/memory.h"
 #include "machine/parallel.h"
-#include "strategy/trace.h"
 
 namespace kith::api {
 
@@ -148,8 +147,6 @@ Report run(const Prepared& points, const Call& call) {
         else
             gpu::search(*points.gpu, {queries, k, graph, plan, options.f64, options.stream,
                                       progress, out, report, keys});
-        // Until the GPU's strategies record their own.
-        strategy::infer(report);
     }
     progress.throw_if_cancelled();
     report.seconds = seconds_since(start);

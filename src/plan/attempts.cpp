@@ -1,9 +1,10 @@
-// The CPU's strategies, to the planner: what stands against one, and which a plan lists.
+// The strategies of both backends, to the planner: what stands against one, and which a plan lists.
 #include "plan/attempts.h"
 
 #include <algorithm>
 
 #include "cpu/search/strategies.h"
+#include "gpu/search/strategies.h"
 
 namespace kith::planner {
 
@@ -21,31 +22,53 @@ std::string obstacle_on_cpu(const PathFacts& path, const MetricFacts& metric, El
     return reason ? reason : "";
 }
 
-void add_attempts(const Request& r, const Machine& m, Plan& p) {
-    const bool wide = p.isa == "avx512" || p.isa == "amx";
-    const cpu::Steps steps =
-        cpu::steps_of({.task = r.all_points ? strategy::Task::within : strategy::Task::nearest,
-                       .plan = p,
-                       .metric = r.metric.id,
-                       .traits = r.metric.traits,
-                       .type = r.shape.type,
-                       .queries = r.shape.q,
-                       .d = r.shape.d,
-                       .bf16 = m.bf16 && wide,
-                       .bytes = m.vnni && wide,
-                       .has_tree = r.has_tree});
-    p.attempts.reserve(cpu::Steps::most);
-    for (const cpu::ChainStep& step : steps) {
-        const Attempt attempt{step.strategy->facts.name, cpu::text(step.when)};
-        if (std::ranges::find(p.attempts, attempt) == p.attempts.end())
-            p.attempts.push_back(attempt);
-    }
+namespace {
+
+strategy::Task task_of(const Request& r) {
+    return r.all_points ? strategy::Task::within : strategy::Task::nearest;
 }
 
-bool is_only_first(std::string_view named) {
+void add(const strategy::Facts& strategy, const char* when, Plan& p) {
+    const Attempt attempt{strategy.name, when};
+    if (std::ranges::find(p.attempts, attempt) == p.attempts.end()) p.attempts.push_back(attempt);
+}
+
+}  // namespace
+
+void add_attempts(const Request& r, const Machine& m, Plan& p) {
+    p.attempts.clear();
+    p.attempts.reserve(std::max(cpu::Steps::most, gpu::Steps::most));
+    if (p.device != host_memory) {
+        const Machine::Device& device = m.devices[static_cast<std::size_t>(p.device)];
+        for (const gpu::PlannedStep& step : gpu::steps_of({.task = task_of(r),
+                                            .plan = p,
+                                            .traits = r.metric.traits,
+                                            .user = r.metric.user,
+                                            .shape = r.shape,
+                                            .multiprocessors = device.multiprocessors}))
+            add(*step.strategy, gpu::text(step.when), p);
+        return;
+    }
+    const bool wide = p.isa == "avx512" || p.isa == "amx";
+    for (const cpu::ChainStep& step : cpu::steps_of({.task = task_of(r),
+                                      .plan = p,
+                                      .metric = r.metric.id,
+                                      .traits = r.metric.traits,
+                                      .type = r.shape.type,
+                                      .queries = r.shape.q,
+                                      .d = r.shape.d,
+                                      .bf16 = m.bf16 && wide,
+                                      .bytes = m.vnni && wide,
+                                      .has_tree = r.has_tree}))
+        add(step.strategy->facts, cpu::text(step.when), p);
+}
+
+bool is_only_first(std::string_view named, bool gpu) {
     const bool is_path = std::ranges::any_of(
         paths(), [&](const PathFacts& path) { return named == name(path.path); });
-    return !is_path && cpu::find_strategy(named) != nullptr;
+    // A GPU's other strategies need what their own paths prepare.
+    return !is_path &&
+           (gpu ? named == gpu::strategies::noop.name : cpu::find_strategy(named) != nullptr);
 }
 
 }  // namespace kith::planner

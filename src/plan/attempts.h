@@ -1,4 +1,4 @@
-// The CPU's strategies, to the planner.
+// The strategies of both backends, to the planner.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace kith::planner {
 std::string obstacle_on_cpu(const PathFacts& path, const MetricFacts& metric, ElementType type,
                             const strategy::Processor& processor, bool all_points);
 
-// To the plan of a search on the CPU, what it will try (Plan::attempts).
+// Makes Plan::attempts, what a search by the plan may try, in order.
 void add_attempts(const Request& request, const Machine& machine, Plan& plan);
 
 }  // namespace kith::planner

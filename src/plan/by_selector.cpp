@@ -48,7 +48,6 @@ Plan on_cpu(const Request& r, const Machine& machine, const cpu::Selector& selec
         static_cast<std::int64_t>(std::min(fixed + each * static_cast<double>(p.query_tile), 9e18));
     p.selector = r.selector;
     p.forced = true;
-    p.attempts.clear();
     add_attempts(r, machine, p);
     p.why += fmt::format("selector {}: forced, of all distances of {} queries at a time. ",
                          r.selector, p.query_tile);

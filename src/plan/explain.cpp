@@ -7,6 +7,7 @@
 #include <array>
 
 #include "cpu/search/strategies.h"
+#include "gpu/search/strategies.h"
 #include "gpu/search/tuning.h"
 #include "machine/float_state.h"
 #include "plan/planner.h"
@@ -19,7 +20,7 @@ namespace {
 std::string attempt_line(const char* key, std::size_t number, std::string_view strategy,
                          std::string_view what) {
     const std::string line =
-        fmt::format("{:<12} {:>2}  {:<11} {}", number == 1 ? key : "", number, strategy, what);
+        fmt::format("{:<12} {:>2}  {:<17} {}", number == 1 ? key : "", number, strategy, what);
     return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
 }
 
@@ -30,12 +31,16 @@ std::string what_ran(const TraceEntry& e) {
                        1e3 * e.seconds);
 }
 
-double prepared_on_cpu(const Shape& shape, const Plan& plan) {
-    const cpu::Strategy* const strategy = cpu::find_strategy(name(plan.path));
-    if (!strategy || !strategy->facts.bytes) return 0;
+// What the strategy of the plan's path keeps of its points.
+double prepared_by_path(const Shape& shape, const Plan& plan) {
+    const bool on_cpu = plan.device == host_memory;
+    const cpu::Strategy* const of_cpu = on_cpu ? cpu::find_strategy(name(plan.path)) : nullptr;
+    const strategy::Facts* const facts =
+        on_cpu ? (of_cpu ? &of_cpu->facts : nullptr) : gpu::find_strategy(name(plan.path));
+    if (!facts || !facts->bytes) return 0;
     Shape kept = shape;
-    if (plan.path != Path::projected) kept.n = plan.chunk_points;
-    return strategy->facts.bytes(kept, plan.isa);
+    if (!on_cpu || plan.path != Path::projected) kept.n = plan.chunk_points;
+    return facts->bytes(kept, plan.isa);
 }
 
 }  // namespace
@@ -54,8 +59,6 @@ std::string path_name(const Plan& p) {
 double prepared_bytes(const Shape& shape, const Plan& plan) {
     return machine::in_float_state([&]() -> double {
         if (plan.host_points != HostPoints::none) return static_cast<double>(plan.held_bytes);
-        const auto coordinates =
-            static_cast<double>(plan.chunk_points) * static_cast<double>(shape.d);
         const double tree = plan.device == host_memory ? planner::tree_bytes(shape)
                                                        : gpu::tuning::tree_bytes(shape.n, shape.d);
         if (plan.tries_tree) {
@@ -64,22 +67,7 @@ double prepared_bytes(const Shape& shape, const Plan& plan) {
             return std::max(tree, prepared_bytes(shape, filter));
         }
         if (plan.path == Path::tree) return tree;
-        if (plan.device == host_memory) return prepared_on_cpu(shape, plan);
-        switch (plan.path) {
-            case Path::gemm_f16:
-            case Path::clustered:
-                return 2 * coordinates;
-            case Path::gemm_i8:
-                return 3 * coordinates;
-            case Path::direct_f32:
-                return 4 * coordinates;
-            case Path::projected:
-                return gpu::tuning::vector_bytes(plan.path, shape.d) *
-                       static_cast<double>(plan.chunk_points);
-            default:
-                break;
-        }
-        return 0;
+        return prepared_by_path(shape, plan);
     });
 }
 

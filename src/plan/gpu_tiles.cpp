@@ -11,6 +11,7 @@
 #include "gpu/filter/dense/value_groups.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/tuning.h"
+#include "gpu/search/strategies.h"
 #include "gpu/search/tuning.h"
 #include "kith/error.h"
 
@@ -173,9 +174,9 @@ double device_budget(const Request& r, const Machine::Device& device) {
 
 bool gpu_tree_saves(const Request& r, const Machine::Device& device) {
     namespace t = gpu::tuning;
-    constexpr std::int64_t least_share = 64;
     const Shape& s = r.shape;
-    if (s.n > most_points || s.k > std::min(s.n / least_share, t::most_tree_k)) return false;
+    if (s.n > most_points || s.k > std::min(s.n / t::least_points_per_neighbour, t::most_tree_k))
+        return false;
     if (r.all_points || (r.chunk_points > 0 && r.chunk_points < s.n)) return false;
     const auto n = static_cast<double>(s.n);
     // It holds all points, beside what a filter of all queries takes.
@@ -249,13 +250,9 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     // The filter passes over all points of a chunk at once; only the scan cuts them.
     std::int64_t nt = filter ? p.chunk_points : std::min(p.chunk_points, t::exact_point_tile);
     p.isa = t::takes_products(p.path) ? gpu_isa(r.isa, device) : "";
-    const metric::Gemm form = metric::product_form(r.metric.traits);
-    p.symmetric = p.path == Path::gemm_f16 && s.graph && p.isa == "sm_90a" &&
-                  p.chunk_points == s.n && p.host_points == HostPoints::none &&
-                  s.n >= t::symmetric_points && s.n <= t::symmetric_most_points &&
-                  s.d >= t::symmetric_dimensions && s.d <= t::symmetric_most_dimensions &&
-                  (form == metric::Gemm::l2 || form == metric::Gemm::cosine) &&
-                  !r.metric.traits.factored &&
+    p.symmetric = p.path == Path::gemm_f16 && p.isa == "sm_90a" && p.chunk_points == s.n &&
+                  p.host_points == HostPoints::none &&
+                  gpu::symmetric_may_serve(s, r.metric.traits) &&
                   gpu_workspace(r, device, p.path, s.n, nt) + symmetric_bytes(s) <= workspace;
     if (p.symmetric) qt = s.n;
     while (gpu_workspace(r, device, p.path, qt, nt) > workspace &&

@@ -207,9 +207,9 @@ struct Choice {
     std::string because;
 };
 
-// The strategy of the CPU that Options::path puts ahead of the planner's choice; "": none.
+// The strategy that Options::path puts ahead of the planner's choice; "": none.
 std::string first_of(const Request& r, bool gpu) {
-    return !gpu && !r.path.empty() && is_only_first(r.path) ? r.path : "";
+    return !r.path.empty() && is_only_first(r.path, gpu) ? r.path : "";
 }
 
 // `device`: the GPU, or null.
@@ -355,6 +355,17 @@ void cpu_tiles(const Request& r, const Machine& m, Plan& p) {
     if (p.path == Path::tree) tree_tiles(r, budget, p);
 }
 
+// The plan of a GPU's search as it is without the strategy that is put ahead.
+Plan behind_first(const Request& r, const Machine& machine) {
+    Request own = r;
+    own.path.clear();
+    Plan p = make(own, machine);
+    p.first = r.path;
+    p.why += fmt::format(" strategy {}: asked for, ahead of the others.", p.first);
+    add_attempts(own, machine, p);
+    return p;
+}
+
 }  // namespace
 
 double cpu_budget(const Request& r, const Machine& m, double least) {
@@ -451,6 +462,7 @@ Plan make(const Request& r, const Machine& machine) {
         why = fmt::format("device cpu: {}. ",
                           machine.no_device.empty() ? "the data lie there" : machine.no_device);
     }
+    if (device && !first_of(r, true).empty()) return behind_first(r, machine);
     const Choice choice = choose_path(r, device, machine);
     p.path = choice.path;
     p.first = first_of(r, device != nullptr);
@@ -469,7 +481,7 @@ Plan make(const Request& r, const Machine& machine) {
     if (!p.first.empty())
         why += fmt::format("strategy {}: asked for, ahead of the others. ", p.first);
     p.why = why + p.why;
-    if (!device) add_attempts(r, machine, p);
+    add_attempts(r, machine, p);
     return p;
 }
 

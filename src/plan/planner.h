@@ -130,8 +130,9 @@ struct PathFacts {
     const char* what;
 };
 std::span<const PathFacts> paths();
-// Whether a strategy of the CPU has that name, and no path has.
-bool is_only_first(std::string_view name);
+// Whether a strategy of the CPU, or of a GPU, has that name, no path has, and Options::path may put
+// it ahead.
+bool is_only_first(std::string_view name, bool gpu);
 // "" when `path` serves the metric and type on that kind of device, else the reason why not.
 std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementType type, bool gpu);
 

@@ -37,14 +37,4 @@ void answer_again(std::int64_t queries, const char* cause, std::vector<TraceEntr
     trace.push_back({name(Path::exact), queries, queries, 0, "", 0});
 }
 
-void infer(Report& report) {
-    const char* const scan = name(Path::exact);
-    const std::int64_t answered = report.certified + report.retried;
-    if (report.queries == 0) return;
-    if (report.path != scan)
-        report.trace.push_back({report.path, report.queries, answered, report.scanned, "", 0});
-    if (report.scanned > 0)
-        report.trace.push_back({scan, report.scanned, report.scanned, 0, "", 0});
-}
-
 }  // namespace kith::strategy

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "consistent_trace.h"
 #include "exact/report/progress.h"
 #include "filter_values.h"
 #include "gpu/backend.h"
@@ -108,9 +109,11 @@ TEST(GpuHostBytes, GiveTheBitsOfTheCpu) {
                                 got = points.search(c.queries.view, k);
                 ASSERT_TRUE(same_answer(want, got)) << c.label << ", k " << k;
                 EXPECT_EQ(got.queries, got.report.certified + got.report.retried + got.report.scanned) << c.label;
+                trace_cases::expect_consistent(got.report, false, c.label);
                 if (!plain || k > 100) continue;
                 EXPECT_EQ(got.queries, got.report.certified) << c.label << ", k " << k;
                 EXPECT_EQ("gemm-i8", got.report.path) << c.label;
+                EXPECT_EQ("host-int8", got.report.trace.at(0).strategy) << c.label;
                 EXPECT_TRUE(got.report.fallbacks.empty()) << c.label;
             }
         }
@@ -232,6 +235,7 @@ TEST(GpuHostBytes, OfAnIndex) {
                     got = index.search(rows(many, queries), 10, options);
     ASSERT_TRUE(same_answer(want, got));
     EXPECT_EQ("gemm-i8", got.report.path);
+    EXPECT_EQ("host-int8", got.report.trace.at(0).strategy);
     EXPECT_EQ(queries, got.report.certified);
     Options forced = options;
     for (const char* path : {"gemm-f16", "exact"}) {

@@ -175,17 +175,4 @@ TEST(Trace, TakesBackWhatAScanAnswersAgain) {
     expect_entry(all[2], "exact", 4, 0, "");
 }
 
-TEST(Trace, IsInferredOfAPath) {
-    kith::Report report;
-    report.path = "gemm-f16";
-    report.queries = 10;
-    report.certified = 6;
-    report.retried = 1;
-    report.scanned = 3;
-    kith::strategy::infer(report);
-    ASSERT_EQ(2u, report.trace.size());
-    expect_entry(report.trace[0], "gemm-f16", 10, 3, "");
-    expect_entry(report.trace[1], "exact", 3, 0, "");
-}
-
 }  // namespace

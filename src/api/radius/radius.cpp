@@ -22,7 +22,6 @@
 #include "kith/kith.h"
 #include "kith/memory.h"
 #include "papers/plan.h"
-#include "strategy/trace.h"
 
 namespace kith {
 
@@ -138,8 +137,6 @@ void run_radius(const DeviceIndex& index, const RadiusRun& run, Report& report) 
                     {run.queries, keys.inner.data(), keys.outer.data(), run.radii, run.open,
                      run.graph, run.first_own, plan, run.f64, run.keys, run.options.stream,
                      run.progress, run.list_bytes, run.counts, run.take, report});
-        // Until the GPU's strategies record their own.
-        strategy::infer(report);
     }
     run.progress.throw_if_cancelled();
 }

@@ -372,6 +372,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
     CallMemory call(plan.device, stream);
     points->n = view.rows;
     points->d = view.cols;
+    points->prepared_for = plan.path;
     points->metric = device_metric(spec, tuning::takes_products(plan.path), stream, host);
     points->streams = plan.chunk_points < view.rows;
     points->on_host = plan.host_points != HostPoints::none;
@@ -395,6 +396,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
         chunk.points = upload(view, 0, view.rows, copy, stream, watch);
     }
     measure(chunk.points, points->metric, stream);
+    points->tried_boxes = plan.tries_tree;
     points->boxes_pay = plan.tries_tree && sample_says_boxes(chunk.points, points->metric, stream);
     chunk.by_tree = plan.path == Path::tree || points->boxes_pay;
     if (chunk.by_tree)

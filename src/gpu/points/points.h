@@ -134,7 +134,10 @@ public:
     // on_host: kernels read `source`. If both are true, `resident` has int8 vectors
     // (listed_vectors.h), and the points stream for queries that these leave without an answer.
     bool streams = false, on_host = false;
-    bool boxes_pay = false;  // a sample says that boxes pay: there is a tree
+    // The path that they were prepared for; whether a sample was asked about boxes, and whether it
+    // says that boxes pay: then there is a tree.
+    Path prepared_for = Path::exact;
+    bool tried_boxes = false, boxes_pay = false;
 };
 
 // Uploads rows [first, first + count) of a view. Rows that are on the device already are not copied

@@ -76,6 +76,9 @@ QueryRange search_by_bytes(const SearchContext& context) {
                              : context.graph ? QueryRange{0, queries}
                                              : QueryRange{begin, end - begin};
     report(queries - range.count);
+    context.log.took(Step::host_int8, 0, queries);
+    context.log.left(Step::host_int8, exact::Cause::full_list, range.count);
+    context.log.lap(Step::host_int8);
     return range;
 }
 

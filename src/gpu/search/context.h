@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gpu/primitives/gather.h"
+#include "gpu/search/attempts.h"
 #include "gpu/search/tile_search.h"
 
 namespace kith::gpu {
@@ -14,35 +15,12 @@ struct SearchContext : SearchRequest {
     const Points& points;
     cudaStream_t stream;
     bool direct;  // results are made in the caller's memory, which is on this device
-    // For each query what the most expensive of its chunks needed.
-    enum Outcome : std::uint8_t { first_try, retried, scanned };
-    std::vector<std::uint8_t>& outcomes;
-    std::vector<exact::Cause>& causes;
-    bool& shortened;  // whether any tile used the points' projection or clusters
+    AttemptLog& log;
 
     // Of a pass over points that stream: its queries, on the device, and the first of them. The bus
     // is the points': a copy of queries for each chunk would wait until the next one is there.
     MatrixView of_pass = {};
     std::int64_t pass_first = 0;
-
-    void mark(std::int64_t query, Outcome outcome, exact::Cause cause) const {
-        const auto at = static_cast<std::size_t>(query);
-        outcomes[at] = std::max<std::uint8_t>(outcomes[at], outcome);
-        causes[at] = std::max(causes[at], cause);
-    }
-    // To the report, at the end.
-    void count_outcomes() const {
-        const std::int64_t at_once = std::ranges::count(outcomes, std::uint8_t{first_try});
-        report.certified += at_once;
-        if (at_once == std::ssize(outcomes)) return;  // a small search's time, one by one
-        exact::Fallbacks fallbacks;
-        for (std::size_t i = 0; i < outcomes.size(); ++i) {
-            if (outcomes[i] == first_try) continue;
-            ++(outcomes[i] == retried ? report.retried : report.scanned);
-            fallbacks.add(causes[i], outcomes[i] == scanned);
-        }
-        fallbacks.describe(report);
-    }
 };
 
 inline void cancel_if_asked(const SearchContext& context) {

@@ -23,28 +23,34 @@ Buffer<std::int64_t> on_device(const std::vector<std::int64_t>& values, cudaStre
     return out;
 }
 
-// Retries queries with a choice of filter, with thresholds from samples. Returns those that are
-// left, by the queries' numbers.
-Uncertain retry_with(const SearchContext& context, const Chunk& chunk,
-                     const TileFilterChoice& choice, const DeviceRows& queries,
-                     const std::int64_t* self, const std::vector<std::int64_t>& which,
-                     TileResult& result) {
+// Logs that the step took these queries.
+void log_taken(const RetryTile& tile, Step step, const std::vector<std::int64_t>& which) {
+    for (const std::int64_t i : which) tile.context.log.took(step, tile.first + i);
+}
+
+// The step: retries queries with a choice of filter, with thresholds from samples. Returns those
+// that are left.
+Uncertain retry_with(const RetryTile& tile, Step step, const TileFilterChoice& choice,
+                     const std::vector<std::int64_t>& which) {
+    const SearchContext& context = tile.context;
+    const Chunk& chunk = tile.chunk;
     Uncertain left;
     const InFlight reading(context.stream);
-    const GatheredQueries again(context, queries.rows, on_device(which, context.stream), self);
+    const GatheredQueries again(context, tile.queries.rows, on_device(which, context.stream),
+                                tile.self);
     const auto count = static_cast<std::int64_t>(which.size());
-    std::int64_t step = std::min(count, context.plan.query_tile / 4 + 1);
+    std::int64_t at_once = std::min(count, context.plan.query_tile / 4 + 1);
     if (choice.filter.form.is_direct()) {
         const double cost = tuning::direct_cost(traits_of(context.points.metric).direct);
-        step = std::min(
-            step, tuning::responsive_queries(chunk.points.rows.count, context.points.d, cost));
+        at_once = std::min(
+            at_once, tuning::responsive_queries(chunk.points.rows.count, context.points.d, cost));
     }
-    for (std::int64_t first = 0; first < count; first += step) {
-        const std::int64_t some = std::min(step, count - first);
+    for (std::int64_t first = 0; first < count; first += at_once) {
+        const std::int64_t some = std::min(at_once, count - first);
         FilterOutcome found =
             filter_tile(chunk, choice, context.points.metric, again.tile(first, some), context.k,
                         context.plan, context.stream);
-        scatter_result(context, found.result, again.index.get() + first, some, result);
+        scatter_result(context, found.result, again.index.get() + first, some, tile.result);
         const Uncertain of_step = uncertain_rows(found, context.report.candidates, context.stream);
         for (std::size_t i = 0; i < of_step.rows.size(); ++i) {
             left.rows.push_back(which[static_cast<std::size_t>(first + of_step.rows[i])]);
@@ -53,15 +59,15 @@ Uncertain retry_with(const SearchContext& context, const Chunk& chunk,
         }
         cancel_if_asked(context);
     }
+    log_taken(tile, step, which);
+    context.log.left(step, left.causes);
+    context.log.lap(step);
     return left;
 }
 
 }  // namespace
 
-Uncertain retry_unprojected(const SearchContext& context, const Chunk& chunk,
-                            const FilterVectors& own, const DeviceRows& queries,
-                            const std::int64_t* self, const Uncertain& uncertain,
-                            TileResult& result) {
+Uncertain retry_unprojected(const RetryTile& tile, const Uncertain& uncertain) {
     Uncertain projected, others;
     for (std::size_t i = 0; i < uncertain.rows.size(); ++i) {
         Uncertain& to = uncertain.causes[i] == exact::Cause::directions ? projected : others;
@@ -72,8 +78,9 @@ Uncertain retry_unprojected(const SearchContext& context, const Chunk& chunk,
     if (projected.rows.empty()) return uncertain;
     Uncertain left;
     try {
-        left = retry_with(context, chunk, {.filter = own, .repeats = known_repeats(chunk)}, queries,
-                          self, projected.rows, result);
+        left =
+            retry_with(tile, Step::own, {.filter = tile.own, .repeats = known_repeats(tile.chunk)},
+                       projected.rows);
     } catch (const Error& error) {
         if (error.code() != ErrorCode::out_of_memory) throw;
         return uncertain;
@@ -95,10 +102,8 @@ bool finer_pays(const SearchContext& context, const Chunk& chunk, const FilterVe
                                context.points.d) <= spare(context);
 }
 
-std::vector<std::int64_t> retry(const SearchContext& context, const Chunk& chunk,
-                                const FilterVectors& own, const DeviceRows& queries,
-                                const std::int64_t* self, const Uncertain& uncertain,
-                                TileResult& result) {
+std::vector<std::int64_t> retry(const RetryTile& tile, const Uncertain& uncertain) {
+    const SearchContext& context = tile.context;
     std::vector<std::int64_t> which, left;
     std::vector<float> thresholds;
     for (std::size_t i = 0; i < uncertain.rows.size(); ++i) {
@@ -113,32 +118,35 @@ std::vector<std::int64_t> retry(const SearchContext& context, const Chunk& chunk
     }
     if (which.empty()) return left;
     const InFlight reading(context.stream);
-    const GatheredQueries again(context, queries.rows, on_device(which, context.stream), self);
+    const GatheredQueries again(context, tile.queries.rows, on_device(which, context.stream),
+                                tile.self);
     const auto count = static_cast<std::int64_t>(which.size()),
                step = std::min(
                    count, tuning::retry_step(static_cast<double>(context.plan.workspace_bytes)));
     for (std::int64_t first = 0; first < count; first += step) {
         const std::int64_t some = std::min(step, count - first);
-        FilterOutcome found = filter_tile(chunk,
-                                          {.filter = own,
+        FilterOutcome found = filter_tile(tile.chunk,
+                                          {.filter = tile.own,
                                            .thresholds = thresholds.data() + first,
-                                           .repeats = known_repeats(chunk)},
+                                           .repeats = known_repeats(tile.chunk)},
                                           context.points.metric, again.tile(first, some), context.k,
                                           context.plan, context.stream);
-        scatter_result(context, found.result, again.index.get() + first, some, result);
+        scatter_result(context, found.result, again.index.get() + first, some, tile.result);
         for (const std::int64_t i :
              uncertain_rows(found, context.report.candidates, context.stream).rows)
             left.push_back(which[static_cast<std::size_t>(first + i)]);
         cancel_if_asked(context);
     }
     std::sort(left.begin(), left.end());
+    log_taken(tile, Step::again, which);
+    context.log.left(Step::again, exact::Cause::alike, std::ssize(left));
+    context.log.lap(Step::again);
     return left;
 }
 
-std::vector<std::int64_t> retry_finer(const SearchContext& context, const Chunk& chunk,
-                                      const FilterVectors& own, const DeviceRows& queries,
-                                      std::int64_t first, const std::int64_t* self,
-                                      std::vector<std::int64_t> which, TileResult& result) {
+std::vector<std::int64_t> retry_finer(const RetryTile& tile, std::vector<std::int64_t> which) {
+    const SearchContext& context = tile.context;
+    const Chunk& chunk = tile.chunk;
     try {
         const Repeats* const before = known_repeats(chunk);
         const Repeats* const repeats = counted_repeats(
@@ -147,23 +155,22 @@ std::vector<std::int64_t> retry_finer(const SearchContext& context, const Chunk&
                                                                                : 0);
         if (repeats && !before) {
             const std::vector<std::int64_t> left =
-                retry_with(context, chunk, {.filter = own, .repeats = repeats}, queries, self,
-                           which, result)
+                retry_with(tile, Step::without_duplicates, {.filter = tile.own, .repeats = repeats},
+                           which)
                     .rows;
             for (const std::int64_t i : which)
                 if (!std::binary_search(left.begin(), left.end(), i))
-                    context.mark(first + i, SearchContext::retried, exact::Cause::equal_rows);
+                    context.log.mark(tile.first + i, AttemptLog::retried, exact::Cause::equal_rows);
             which = left;
         }
         for (const FilterKind kind : {FilterKind::two_terms, FilterKind::direct}) {
-            if (!finer_pays(context, chunk, own, kind, std::ssize(which))) continue;
+            if (!finer_pays(context, chunk, tile.own, kind, std::ssize(which))) continue;
             const FilterVectors& finer = filter_of(chunk, context.points.metric, kind);
-            if (is_coarse(own.form) &&
-                tuning::misled_by_queries(queries.rows.count, std::ssize(which)))
+            if (is_coarse(tile.own.form) &&
+                tuning::misled_by_queries(tile.queries.rows.count, std::ssize(which)))
                 chunk.finer->coarse_misleads = true;
-            which = retry_with(context, chunk, {.filter = finer, .repeats = repeats}, queries, self,
-                               which, result)
-                        .rows;
+            const Step step = kind == FilterKind::direct ? Step::finer_direct : Step::two_terms;
+            which = retry_with(tile, step, {.filter = finer, .repeats = repeats}, which).rows;
         }
         return which;
     } catch (const Error& error) {
@@ -172,21 +179,22 @@ std::vector<std::int64_t> retry_finer(const SearchContext& context, const Chunk&
     }
 }
 
-void full_scan(const SearchContext& context, const Chunk& chunk, const DeviceRows& queries,
-               const std::int64_t* self, const std::vector<std::int64_t>& which,
-               TileResult& result) {
+void full_scan(const RetryTile& tile, const std::vector<std::int64_t>& which) {
+    const SearchContext& context = tile.context;
     InFlight reading(context.stream);
-    const GatheredQueries again(context, queries.rows, on_device(which, context.stream), self);
-    const tuning::RescanTile tile =
+    const GatheredQueries again(context, tile.queries.rows, on_device(which, context.stream),
+                                tile.self);
+    const tuning::RescanTile rescan =
         tuning::rescan_tile(static_cast<double>(context.plan.workspace_bytes), context.points.d,
                             context.k, device_attributes().multiprocessors);
     const auto count = static_cast<std::int64_t>(which.size()),
-               step = std::min(count, tile.queries);
+               step = std::min(count, rescan.queries);
     for (std::int64_t first = 0; first < count; first += step) {
         const std::int64_t some = std::min(step, count - first);
-        const TileResult found = scan_tile(chunk, context.points.metric, again.tile(first, some),
-                                           context.k, tile.points, context.stream);
-        scatter_result(context, found, again.index.get() + first, some, result);
+        const TileResult found =
+            scan_tile(tile.chunk, context.points.metric, again.tile(first, some), context.k,
+                      rescan.points, context.stream);
+        scatter_result(context, found, again.index.get() + first, some, tile.result);
         if (first + some < count) {
             check(cudaStreamSynchronize(context.stream), "scan of queries without a certificate");
             cancel_if_asked(context);
@@ -194,7 +202,9 @@ void full_scan(const SearchContext& context, const Chunk& chunk, const DeviceRow
     }
     reading.wait("scan of queries without a certificate");
     context.report.candidates +=
-        static_cast<double>(count) * static_cast<double>(chunk.points.rows.count);
+        static_cast<double>(count) * static_cast<double>(tile.chunk.points.rows.count);
+    log_taken(tile, Step::exact, which);
+    context.log.lap(Step::exact);
 }
 
 }  // namespace kith::gpu

@@ -1,6 +1,5 @@
-// Queries that a tile's filter left without a certificate, tried again: each function takes the
-// tile's queries, answers some of them into `result`, by their numbers, and returns those that are
-// left.
+// Queries that a tile's filter left without a certificate, tried again: each function answers some
+// of them into the tile's result, returns the others, and logs what it did.
 #pragma once
 
 #include <vector>
@@ -9,37 +8,36 @@
 
 namespace kith::gpu {
 
-// Retries those for which more passed a projection than there is room for: by all coordinates, as
-// if there were none, since their thresholds follow from few of the points. Returns what is left of
-// all; all of them where memory lacks.
-Uncertain retry_unprojected(const SearchContext& context, const Chunk& chunk,
-                            const FilterVectors& own, const DeviceRows& queries,
-                            const std::int64_t* self, const Uncertain& uncertain,
-                            TileResult& result);
+// A tile of queries in a chunk. Below, a query's number is its row among `queries`.
+struct RetryTile {
+    const SearchContext& context;
+    const Chunk& chunk;
+    const FilterVectors& own;   // the filter of the plan's path
+    const DeviceRows& queries;  // all of the tile
+    std::int64_t first;         // the number of row 0 in the log
+    const std::int64_t* self;   // of each the id that it leaves out, or null
+    TileResult& result;
+};
 
-// Retries the queries with a certain threshold: the filter once more, with the largest lists.
-std::vector<std::int64_t> retry(const SearchContext& context, const Chunk& chunk,
-                                const FilterVectors& own, const DeviceRows& queries,
-                                const std::int64_t* self, const Uncertain& uncertain,
-                                TileResult& result);
+// Retries the queries for which a projection left more candidates than there is room for: by all
+// coordinates, as if there were no projection, since their thresholds follow from few of the
+// points. Returns what is left of all; all of them where memory is short.
+Uncertain retry_unprojected(const RetryTile& tile, const Uncertain& uncertain);
 
-// Retries queries whose neighbours the chunk's filter cannot tell apart: without the rows that are
-// equal to more others than can be neighbours, then with finer filters. `first`: the first of the
-// queries.
-std::vector<std::int64_t> retry_finer(const SearchContext& context, const Chunk& chunk,
-                                      const FilterVectors& own, const DeviceRows& queries,
-                                      std::int64_t first, const std::int64_t* self,
-                                      std::vector<std::int64_t> which, TileResult& result);
+// Retries the queries with a certain threshold: the same filter, with the longest lists.
+std::vector<std::int64_t> retry(const RetryTile& tile, const Uncertain& uncertain);
 
-// Whether a filter finer than a tile's own (`own`) is there, is worth its preparation for so many
-// queries, and has room.
+// Retries queries whose neighbours the tile's filter cannot tell apart: without the duplicate rows
+// beyond those that can be neighbours, then with finer filters.
+std::vector<std::int64_t> retry_finer(const RetryTile& tile, std::vector<std::int64_t> which);
+
+// Whether a filter finer than `own` exists, is worth its preparation for so many queries, and has
+// room.
 bool finer_pays(const SearchContext& context, const Chunk& chunk, const FilterVectors& own,
                 FilterKind kind, std::int64_t queries);
 
 // The full scan for queries without a certificate: the canonical distance of every pair. None are
 // left.
-void full_scan(const SearchContext& context, const Chunk& chunk, const DeviceRows& queries,
-               const std::int64_t* self, const std::vector<std::int64_t>& which,
-               TileResult& result);
+void full_scan(const RetryTile& tile, const std::vector<std::int64_t>& which);
 
 }  // namespace kith::gpu

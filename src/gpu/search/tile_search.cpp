@@ -217,6 +217,7 @@ public:
         out.state = std::move(state_);
         out.projected = used_projection_;
         out.clustered = listed_;
+        out.values = values_.pass.q > 0;
         return out;
     }
 

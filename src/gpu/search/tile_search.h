@@ -63,6 +63,7 @@ struct FilterOutcome {
     PinnedBlock counted;     // of a value pass, in their place: what close_values counted
     bool projected = false;  // whether its projection was used
     bool clustered = false;  // whether its clusters were
+    bool values = false;     // whether all values were computed, without samples
 };
 
 // What filters a tile.

@@ -44,12 +44,17 @@ public:
             const std::int64_t count = std::min(tile, q - first);
             if (!search(first, count)) {
                 advance(-done_);
+                context_.log.declined(Step::tree,
+                                      "a few of the queries look at too many of the points");
+                context_.log.lap(Step::tree);
                 return false;
             }
             advance(first + count - done_);
             cancel_if_asked(context_);
         }
         context_.report.certified += q;
+        context_.log.took(Step::tree, 0, q);
+        context_.log.lap(Step::tree);
         return true;
     }
 

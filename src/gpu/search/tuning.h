@@ -87,6 +87,9 @@ inline constexpr double filtered_formula_pairs = 0x1p24;
 inline constexpr std::int64_t exact_query_tile = 2048;
 inline constexpr std::int64_t exact_point_tile = 1 << 16;
 
+// What compares fewer points, or fewer coordinates of them, serves no more neighbours than one for
+// so many points.
+inline constexpr std::int64_t least_points_per_neighbour = 64;
 // The most neighbours that a tree's searches keep.
 inline constexpr std::int64_t most_tree_k = 128;
 // Queries of a tree that are tried first; fewer are searched within the same limits, and look at so

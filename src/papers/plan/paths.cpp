@@ -9,6 +9,7 @@
 #include "papers/plan/composed.h"
 #include "papers/plan/fused.h"
 #include "papers/plan/hanak_rule.h"
+#include "plan/attempts.h"
 
 namespace kith::papers {
 
@@ -20,6 +21,7 @@ Plan graph_plan(const planner::Request& r, const planner::Machine& machine) {
     planner::Request plain = r;
     plain.path = name(Path::exact);
     Plan p = planner::make(plain, machine);
+    p.attempts = {{kato, ""}};
     p.why = fmt::format(
         "path {}: each pair of points once in binary64, in grids whose rows are dealt to the "
         "devices; heaps of all "
@@ -37,7 +39,9 @@ bool built() {
 Plan plan(const planner::Request& r, const planner::Machine& machine) {
     if (planner::is_ruled(r.path)) return planner::ruled(r, machine);
     if (is_graph_path(r.path)) return graph_plan(r, machine);
-    return planner::is_fused(r.path) ? planner::fused(r, machine) : planner::composed(r, machine);
+    Plan p = planner::is_fused(r.path) ? planner::fused(r, machine) : planner::composed(r, machine);
+    planner::add_attempts(r, machine, p);
+    return p;
 }
 
 std::string path_lines() {

@@ -83,23 +83,39 @@ private:
             count_up(self.get(), count, request_.first_own + first_ - chunk.first, context_.stream);
         queries.self = self.get();
         const Plan& plan = context_.plan;
+        AttemptLog& log = context_.log;
         if (plan.path == Path::exact) {
             for (std::int64_t i = 0; i < count; ++i)
-                context_.mark(first_ + i, SearchContext::scanned, exact::Cause::none);
+                log.mark(first_ + i, AttemptLog::scanned, exact::Cause::none);
             scan_within(context_, chunk, queries, plan.query_tile,
                         queries.balls.asks ? (plan.point_tile + 1) / 2 : plan.point_tile, found);
-            context_.progress.add(static_cast<double>(count) * static_cast<double>(n));
-            return;
+            log.took(Step::exact, first_, count);
+            log.lap(Step::exact);
+        } else {
+            std::vector<std::int64_t> left = through_filters(chunk, queries, found);
+            if (!left.empty()) scan(chunk, queries, left, found);
         }
+        context_.progress.add(static_cast<double>(count) * static_cast<double>(n));
+    }
+
+    // The filter of the plan's path, and those that are finer for what it leaves. Returns what
+    // these leave.
+    std::vector<std::int64_t> through_filters(const Chunk& chunk, const BallQueries& queries,
+                                              RadiusFound& found) {
+        AttemptLog& log = context_.log;
         const FilterVectors& own = own_filter(chunk);
         const std::vector<std::uint8_t> states =
             filter_within(context_, chunk, own, queries, found);
         std::vector<std::int64_t> left = left_of(states);
-        for (const std::int64_t i : left)
-            context_.mark(first_ + i, SearchContext::retried,
-                          states[static_cast<std::size_t>(i)] == ball_unfit
-                              ? exact::Cause::out_of_range
-                              : exact::Cause::alike);
+        log.took(Step::own, first_, queries.count());
+        for (const std::int64_t i : left) {
+            const exact::Cause cause = states[static_cast<std::size_t>(i)] == ball_unfit
+                                           ? exact::Cause::out_of_range
+                                           : exact::Cause::alike;
+            log.mark(first_ + i, AttemptLog::retried, cause);
+            log.left(Step::own, cause);
+        }
+        log.lap(Step::own);
         for (const FilterKind kind : {FilterKind::two_terms, FilterKind::direct}) {
             if (left.empty() || !finer_pays(context_, chunk, own, kind, std::ssize(left))) continue;
             const FilterVectors* const finer = filter_if_there_is_room(chunk, kind);
@@ -107,23 +123,32 @@ private:
             const Again again(*this, queries, left, found);
             const std::vector<std::int64_t> still =
                 left_of(filter_within(context_, chunk, *finer, again.queries, found));
+            const Step step = kind == FilterKind::direct ? Step::finer_direct : Step::two_terms;
+            for (const std::int64_t i : left) log.took(step, first_ + i);
+            log.left(step, exact::Cause::alike, std::ssize(still));
+            log.lap(step);
             std::vector<std::int64_t> next;
             for (const std::int64_t i : still) next.push_back(left[static_cast<std::size_t>(i)]);
             left = std::move(next);
         }
-        if (!left.empty()) {
-            for (const std::int64_t i : left)
-                context_.mark(first_ + i, SearchContext::scanned, exact::Cause::none);
-            const Again again(*this, queries, left, found);
-            const tuning::RescanTile tile = tuning::rescan_tile(
-                found.workspace / 2, context_.points.d, 1, device_attributes().multiprocessors);
-            scan_within(context_, chunk, again.queries, tile.queries, tile.points, found);
-        }
-        context_.progress.add(static_cast<double>(count) * static_cast<double>(n));
+        return left;
     }
 
-    // Queries that are tried again. The found parts point to their rows, which live as long as
-    // these.
+    // The full scan for the queries that filters leave.
+    void scan(const Chunk& chunk, const BallQueries& queries, const std::vector<std::int64_t>& left,
+              RadiusFound& found) {
+        for (const std::int64_t i : left) {
+            context_.log.mark(first_ + i, AttemptLog::scanned, exact::Cause::none);
+            context_.log.took(Step::exact, first_ + i);
+        }
+        const Again again(*this, queries, left, found);
+        const tuning::RescanTile tile = tuning::rescan_tile(found.workspace / 2, context_.points.d,
+                                                            1, device_attributes().multiprocessors);
+        scan_within(context_, chunk, again.queries, tile.queries, tile.points, found);
+        context_.log.lap(Step::exact);
+    }
+
+    // Queries that are tried again. The found parts point to their rows.
     struct Again {
         DeviceBalls balls;
         BallQueries queries;
@@ -291,7 +316,13 @@ std::int64_t answer_by_tree(const SearchContext& context, const RadiusRequest& r
     cudaStream_t stream = context.stream;
     const std::int64_t q = request.queries.rows, room = tuning::radius_entries(static_cast<double>(
                                                      context.plan.workspace_bytes));
-    if (!RadiusTree::serves(context, request)) return 0;
+    if (!RadiusTree::serves(context, request)) {
+        const bool planned = !context.plan.forced && context.plan.path != Path::exact;
+        if (planned && traits_of(context.points.metric).monotone)
+            context.log.declined(
+                Step::tree, "boxes would leave out too few of the points, or serve no such radii");
+        return 0;
+    }
     std::int64_t first = 0;
     std::unique_ptr<RadiusTree> tree;
     for (std::int64_t tile = q; first < q;) {
@@ -303,7 +334,11 @@ std::int64_t answer_by_tree(const SearchContext& context, const RadiusRequest& r
                 tile = tree->tile();
             }
             count = std::min(tile, q - first);
-            if (!tree->count(first, count)) return first;
+            if (!tree->count(first, count)) {
+                context.log.declined(Step::tree, "a few of the queries open too many boxes");
+                context.log.lap(Step::tree);
+                return first;
+            }
             if (request.counts) {
                 InFlight copy(stream);
                 check(cudaMemcpyAsync(request.counts + first, tree->totals(),
@@ -332,6 +367,8 @@ std::int64_t answer_by_tree(const SearchContext& context, const RadiusRequest& r
             return first;
         }
         if (!request.counts) hand_on(request, first, made);
+        context.log.took(Step::tree, first, count);
+        context.log.lap(Step::tree);
         first += count;
         request.report.path = name(Path::tree);
         context.progress.add(static_cast<double>(count) * static_cast<double>(context.points.n));
@@ -346,9 +383,7 @@ void radius(const Points& points, const RadiusRequest& request) {
     const DeviceScope scope(points.device);
     const auto stream = static_cast<cudaStream_t>(request.stream);
     const std::int64_t q = request.queries.rows;
-    std::vector<std::uint8_t> outcomes(static_cast<std::size_t>(q), SearchContext::first_try);
-    std::vector<exact::Cause> causes(outcomes.size(), exact::Cause::none);
-    bool projected = false;
+    AttemptLog log(q);
     const SearchRequest rows{.queries = request.queries,
                              .k = 1,
                              .graph = request.graph,
@@ -358,7 +393,7 @@ void radius(const Points& points, const RadiusRequest& request) {
                              .progress = request.progress,
                              .out = {},
                              .report = request.report};
-    const SearchContext context{rows, points, stream, false, outcomes, causes, projected};
+    const SearchContext context{rows, points, stream, false, log};
     CallMemory call(points.device, stream);
     RadiusSearch search(context, request);
     const std::int64_t largest = std::min(request.plan.query_tile, q);
@@ -369,8 +404,7 @@ void radius(const Points& points, const RadiusRequest& request) {
         const auto again_with = [&](std::int64_t fewer) {
             tile = std::clamp<std::int64_t>(fewer, 1, count - 1);
             request.progress.add(done - request.progress.done());
-            std::fill_n(outcomes.begin() + first, count, SearchContext::first_try);
-            std::fill_n(causes.begin() + first, count, exact::Cause::none);
+            log.forget(first, count);
         };
         TileRows made;
         try {
@@ -403,7 +437,8 @@ void radius(const Points& points, const RadiusRequest& request) {
         cancel_if_asked(context);
     }
     call.wait("search by radius");
-    context.count_outcomes();
+    log.count_outcomes(q, request.report);
+    log.write(request.plan, request.report);
     if (search.had_no_room())
         request.report.fallbacks.push_back(
             {q, false,
