@@ -3,7 +3,7 @@
 rivals that are installed.
 
 usage: shapes.py BUILD [--seed S] [--count N] [--device cpu|cuda] [--largest PAIRS] [--machine NAME|FILE] [--rounds R]
-                 [--no-rivals] [--only I,I] [--json FILE]
+                 [--no-rivals] [--only I,I] [--seconds S] [--json FILE]
 (needs numpy; BUILD has kith and src/libkith_shared.so; faiss, scikit-learn, scipy and torch are rivals where they are there)
 
 A shape is n, q, d, k, a metric, an element type, a kind of data, and whether the points are those of an Index, all of a seed.
@@ -279,6 +279,7 @@ def main():
     p.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     p.add_argument("--no-rivals", action="store_true")
     p.add_argument("--only", type=lambda text: {int(i) for i in text.split(",")})
+    p.add_argument("--seconds", type=float, default=float("inf"), help="no further shape is begun after these")
     p.add_argument("--json", type=pathlib.Path)
     settings = p.parse_args()
     settings.kernels = "tuned"
@@ -286,10 +287,12 @@ def main():
     import numpy as np
     kith = Kith(settings.build.resolve(), settings)
     about = machine.describe(settings)
-    found, refused = [], []
+    found, refused, begin = [], [], time.monotonic()
     for s in shapes(np, settings.seed, settings.count, settings.largest):
         if settings.only and s["i"] not in settings.only:
             continue
+        if time.monotonic() - begin > settings.seconds:
+            break
         row = measured(np, kith, s, settings)
         (refused if "refused" in row else found).append(row)
         if sys.stderr.isatty():
