@@ -18,6 +18,7 @@
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/memory/call_memory.h"
 #include "gpu/runtime/upload.h"
+#include "gpu/runtime/with_room.h"
 #include "gpu/tree/order.h"
 
 #include <algorithm>
@@ -63,18 +64,21 @@ void measure(DeviceRows& rows, const DeviceMetric& metric, cudaStream_t stream) 
 
 namespace {
 
-// The caller holds the lock.
-const FilterVectors& made_once(std::unique_ptr<FilterVectors>& made, const Chunk& chunk,
-                               const DeviceMetric& metric, FilterKind kind) {
-    if (!made) {
-        // The filter outlives this search, so it is not tied to its stream.
+// The form that make() returns, made on a stream of its own: it outlives the search that needs it.
+template <class Form, class Make>
+const Form& made_once(FormSlot<Form>& slot, const char* what, const Make& make) {
+    return slot.get([&] {
         InFlight work(nullptr);
-        auto filter =
-            std::make_unique<FilterVectors>(prepare_filter(chunk.points, metric, kind, nullptr));
-        work.wait("preparing a filter");
-        made = std::move(filter);
-    }
-    return *made;
+        Form form = make();
+        work.wait(what);
+        return form;
+    });
+}
+
+const FilterVectors& filter_once(FormSlot<FilterVectors>& slot, const Chunk& chunk,
+                                 const DeviceMetric& metric, FilterKind kind) {
+    return made_once(slot, "preparing a filter",
+                     [&] { return prepare_filter(chunk.points, metric, kind, nullptr); });
 }
 
 }  // namespace
@@ -86,80 +90,53 @@ const FilterVectors& filter_of(const Chunk& chunk, const DeviceMetric& metric, F
         (kind != FilterKind::direct || !is_coarse(own)))
         return chunk.filter;
     Chunk::Finer& finer = *chunk.finer;
-    const std::lock_guard lock(finer.mutex);
     // A filter of the kind direct_coarse may have f32 words already.
-    if (kind == FilterKind::direct && finer.direct_coarse && !is_coarse(finer.direct_coarse->form))
-        return *finer.direct_coarse;
-    auto& made = kind == FilterKind::direct          ? finer.direct
-                 : kind == FilterKind::direct_coarse ? finer.direct_coarse
-                 : kind == FilterKind::one_term      ? finer.one_term
-                                                     : finer.two_terms;
-    return made_once(made, chunk, metric, kind);
+    const FilterVectors* const coarse = finer.direct_coarse.known();
+    if (kind == FilterKind::direct && coarse && !is_coarse(coarse->form)) return *coarse;
+    FormSlot<FilterVectors>& slot = kind == FilterKind::direct          ? finer.direct
+                                    : kind == FilterKind::direct_coarse ? finer.direct_coarse
+                                    : kind == FilterKind::one_term      ? finer.one_term
+                                                                        : finer.two_terms;
+    return filter_once(slot, chunk, metric, kind);
 }
 
 const FilterVectors& spread_filter(const Chunk& chunk, const DeviceMetric& metric) {
-    const std::lock_guard lock(chunk.finer->mutex);
-    return made_once(chunk.finer->one_term, chunk, metric, FilterKind::one_term);
+    return filter_once(chunk.finer->one_term, chunk, metric, FilterKind::one_term);
 }
 
 const Tree& tree_of(const Chunk& chunk, const DeviceMetric& metric) {
-    const std::lock_guard lock(chunk.finer->mutex);
-    auto& found = chunk.finer->tree;
-    if (!found) {
-        InFlight work(nullptr);
-        auto tree = std::make_unique<const Tree>(
-            make_tree(chunk.points.prepared(), *metric.kernels, metric.params, nullptr));
-        work.wait("making a tree");
-        found = std::move(tree);
-    }
-    return *found;
+    return made_once(chunk.finer->tree, "making a tree", [&] {
+        return make_tree(chunk.points.prepared(), *metric.kernels, metric.params, nullptr);
+    });
 }
 
-const ByteTermRows& terms_of(const Chunk& chunk, int terms) {
-    if (terms == Chunk::Finer::own_terms) return chunk.projected->byte_terms;
-    const std::lock_guard lock(chunk.finer->mutex);
-    auto& found = chunk.finer->wider.at(static_cast<std::size_t>(terms));
-    if (!found) {
-        auto rows = std::make_shared<ByteTermRows>();
-        try {
-            InFlight work(nullptr);
-            *rows = make_byte_terms(*chunk.projected, chunk.points.rows.count, 1 << terms, nullptr);
-            work.wait("wider terms");
-        } catch (const Error& error) {
-            if (error.code() != ErrorCode::out_of_memory) throw;
-        }
-        found = std::move(rows);
-    }
-    return *found;
+const ByteTermRows* terms_of(const Chunk& chunk, int terms) {
+    if (terms == Chunk::Finer::own_terms) return &chunk.projected->byte_terms;
+    const ByteTermRows* rows = nullptr;
+    with_room([&] {
+        rows =
+            &made_once(chunk.finer->wider.at(static_cast<std::size_t>(terms)), "wider terms", [&] {
+                return make_byte_terms(*chunk.projected, chunk.points.rows.count, 1 << terms,
+                                       nullptr);
+            });
+    });
+    return rows;
 }
 
 const Repeats* known_repeats(const Chunk& chunk) {
-    const std::lock_guard lock(chunk.finer->mutex);
-    const Repeats* const found = chunk.finer->repeats.get();
+    const Repeats* const found = chunk.finer->repeats.known();
     return found && found->many() ? found : nullptr;
 }
 
 const Repeats& repeats_of(const Chunk& chunk, std::int64_t d) {
-    const std::lock_guard lock(chunk.finer->mutex);
-    auto& found = chunk.finer->repeats;
-    if (!found) {
-        InFlight work(nullptr);
-        auto repeats =
-            std::make_shared<const Repeats>(count_repeats(chunk.points.rows, d, nullptr));
-        work.wait("counting equal rows");
-        found = std::move(repeats);
-    }
-    return *found;
+    return made_once(chunk.finer->repeats, "counting equal rows",
+                     [&] { return count_repeats(chunk.points.rows, d, nullptr); });
 }
 
 const Repeats* counted_repeats(const Chunk& chunk, std::int64_t d, double room) {
     constexpr double bytes_per_row = 48;  // temporary memory for the sort
-    try {
-        if (bytes_per_row * static_cast<double>(chunk.points.rows.count) <= room)
-            repeats_of(chunk, d);
-    } catch (const Error& error) {
-        if (error.code() != ErrorCode::out_of_memory) throw;
-    }
+    if (bytes_per_row * static_cast<double>(chunk.points.rows.count) <= room)
+        with_room([&] { repeats_of(chunk, d); });
     return known_repeats(chunk);
 }
 
@@ -308,25 +285,21 @@ void add_projection(Chunk& chunk, const DeviceMetric& metric, const Plan& plan,
             chunk.filter.form.order = chunk.filter.order.get();
             fill_filter(chunk.points, metric, chunk.filter, stream);
         };
-    try {
+    const bool has_room = with_room([&] {
         auto found = find_projection(chunk.filter, chunk.points.rows.count, choices, stream);
         if (found) chunk.projected = std::make_shared<const ProjectedVectors>(std::move(*found));
-    } catch (const Error& error) {
-        if (error.code() != ErrorCode::out_of_memory) throw;
-        forget_order(chunk, metric, stream);
-    }
+    });
+    if (!has_room) forget_order(chunk, metric, stream);
 }
 
 // Without memory for clusters, the filter has none.
 void add_clusters(Chunk& chunk, const DeviceMetric& metric, const Plan& plan, cudaStream_t stream) {
-    try {
+    const bool has_room = with_room([&] {
         auto found =
             find_clusters(chunk.points, metric, chunk.filter, isa_of(plan), plan.forced, stream);
         if (found) chunk.clusters = std::make_shared<const Clusters>(std::move(*found));
-    } catch (const Error& error) {
-        if (error.code() != ErrorCode::out_of_memory) throw;
-        forget_order(chunk, metric, stream);
-    }
+    });
+    if (!has_room) forget_order(chunk, metric, stream);
 }
 
 // Makes the filter of the plan's path, with clusters or a projection if they pay.
@@ -400,8 +373,10 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
     points->boxes_pay = plan.tries_tree && sample_says_boxes(chunk.points, points->metric, stream);
     chunk.by_tree = plan.path == Path::tree || points->boxes_pay;
     if (chunk.by_tree)
-        chunk.finer->tree = std::make_unique<const Tree>(make_tree(
-            chunk.points.prepared(), *points->metric.kernels, points->metric.params, stream));
+        chunk.finer->tree.get([&] {
+            return make_tree(chunk.points.prepared(), *points->metric.kernels,
+                             points->metric.params, stream);
+        });
     else if (plan.path != Path::exact) add_filter(chunk, points->metric, plan, stream);
     progress.poll(stage);
     progress.throw_if_cancelled();
@@ -426,8 +401,7 @@ bool boxes_pay(const Points& points) {
 }
 
 bool has_tree(const Points& points) {
-    const std::lock_guard lock(points.resident.finer->mutex);
-    return points.resident.finer->tree != nullptr;
+    return points.resident.finer->tree.known() != nullptr;
 }
 
 MatrixView elements(const Points& p) {

@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "exact/bounds/projection_record.h"
@@ -14,6 +13,7 @@
 #include "gpu/filter/pass.h"
 #include "gpu/metric/kernels.h"
 #include "gpu/metric/prepared_rows.h"
+#include "gpu/points/form_slot.h"
 #include "gpu/points/pca/pilots.h"
 #include "gpu/runtime/memory/device_memory.h"
 #include "gpu/runtime/memory/registered_memory.h"
@@ -72,10 +72,9 @@ struct Chunk {
     // Fallback forms: other filters, and duplicate rows. Made for the first queries that need them,
     // or that `filter` leaves without a certificate.
     struct Finer {
-        std::mutex mutex;
-        std::unique_ptr<FilterVectors> one_term, two_terms, direct_coarse, direct;
-        std::unique_ptr<const Tree> tree;
-        std::shared_ptr<const Repeats> repeats;
+        FormSlot<FilterVectors> one_term, two_terms, direct_coarse, direct;
+        FormSlot<Tree> tree;
+        FormSlot<Repeats> repeats;
         std::atomic<bool> coarse_misleads{
             false};  // a tile of queries has found its coarse form too loose
         std::atomic<std::int64_t> needless{0};  // wasted candidates of all searches: those beyond
@@ -96,7 +95,7 @@ struct Chunk {
         // more planes, 1 << terms of them; or none.
         enum Terms { own_terms, two_planes, four_planes, no_terms };
         std::atomic<int> terms{own_terms};
-        std::array<std::shared_ptr<const ByteTermRows>, no_terms> wider;
+        std::array<FormSlot<ByteTermRows>, no_terms> wider;
     };
     std::shared_ptr<Finer> finer = std::make_shared<Finer>();
 };
@@ -168,8 +167,8 @@ const FilterVectors& filter_of(const Chunk& chunk, const DeviceMetric& metric, F
 // first call; thread-safe.
 const FilterVectors& spread_filter(const Chunk& chunk, const DeviceMetric& metric);
 // The int8 bias columns of the chunk's projection; `terms` is not no_terms. Empty if their reach is
-// too small or there is no memory. Made at the first call; thread-safe.
-const ByteTermRows& terms_of(const Chunk& chunk, int terms);
+// too small; null if there is no memory for them now. Made at the first call; thread-safe.
+const ByteTermRows* terms_of(const Chunk& chunk, int terms);
 // The chunk's tree, for a monotone metric. prepare() makes it if the plan's path is the tree or
 // boxes pay, otherwise the first call does. Thread-safe.
 const Tree& tree_of(const Chunk& chunk, const DeviceMetric& metric);

@@ -9,6 +9,7 @@
 #include "gpu/points/prepare_formula.h"
 #include "gpu/points/repeats.h"
 #include "gpu/primitives/gather.h"
+#include "gpu/runtime/with_room.h"
 #include "gpu/search/passes/clustered_pass.h"
 #include "gpu/search/tuning.h"
 
@@ -23,13 +24,10 @@ constexpr const char* unlike = "queries have been unlike the points too often";
 // keeps the one that it began with.
 const FilterVectors& own_filter(const SearchContext& context, const Chunk& chunk) {
     const FilterKind kind = kind_of(context.plan);
-    try {
-        if (kind == FilterKind::direct_coarse && chunk.finer->coarse_misleads)
-            return filter_of(chunk, context.points.metric, FilterKind::direct);
-    } catch (const Error& error) {
-        if (error.code() != ErrorCode::out_of_memory) throw;
-    }
-    return filter_of(chunk, context.points.metric, kind);
+    const FilterVectors* finer = nullptr;
+    if (kind == FilterKind::direct_coarse && chunk.finer->coarse_misleads)
+        with_room([&] { finer = &filter_of(chunk, context.points.metric, FilterKind::direct); });
+    return finer ? *finer : filter_of(chunk, context.points.metric, kind);
 }
 
 }  // namespace
@@ -164,13 +162,11 @@ bool ChunkSearch::tries_nearest_partition() const {
 
 // False where there is no memory for that.
 bool ChunkSearch::answered_in_clusters() {
-    try {
+    const bool has_room = with_room([&] {
         answers_ = answer_in_clusters(chunk_, *own_clusters(), context_.points.metric, tile(),
                                       context_.k, context_.plan, context_.stream);
-    } catch (const Error& error) {
-        if (error.code() != ErrorCode::out_of_memory) throw;
-        context_.log.declined(Step::nearest_partition, no_memory);
-    }
+    });
+    if (!has_room) context_.log.declined(Step::nearest_partition, no_memory);
     return answers_.has_value();
 }
 
@@ -215,13 +211,11 @@ void ChunkSearch::gather(Buffer<std::int64_t> which) {
 // Orders the queries by cluster; where there is no memory for that, they keep the order that they
 // have.
 void ChunkSearch::take_by_cluster() {
-    try {
+    with_room([&] {
         reserve_ordered(queries_.rows.count);
         gather(order_by_cluster(*own_clusters(), own_.form, context_.points.metric,
                                 queries_.prepared(), isa_of(context_.plan), context_.stream));
-    } catch (const Error& error) {
-        if (error.code() != ErrorCode::out_of_memory) throw;
-    }
+    });
 }
 
 void ChunkSearch::reserve_ordered(std::int64_t queries) {

@@ -8,6 +8,7 @@
 #include "gpu/points/repeats.h"
 #include "gpu/primitives/f32.h"
 #include "gpu/runtime/device.h"
+#include "gpu/runtime/with_room.h"
 #include "gpu/search/tuning.h"
 
 namespace kith::gpu {
@@ -77,14 +78,12 @@ Uncertain retry_unprojected(const RetryTile& tile, const Uncertain& uncertain) {
     }
     if (projected.rows.empty()) return uncertain;
     Uncertain left;
-    try {
+    const bool has_room = with_room([&] {
         left =
             retry_with(tile, Step::own, {.filter = tile.own, .repeats = known_repeats(tile.chunk)},
                        projected.rows);
-    } catch (const Error& error) {
-        if (error.code() != ErrorCode::out_of_memory) throw;
-        return uncertain;
-    }
+    });
+    if (!has_room) return uncertain;
     others.rows.insert(others.rows.end(), left.rows.begin(), left.rows.end());
     others.thresholds.insert(others.thresholds.end(), left.thresholds.begin(),
                              left.thresholds.end());
@@ -147,7 +146,8 @@ std::vector<std::int64_t> retry(const RetryTile& tile, const Uncertain& uncertai
 std::vector<std::int64_t> retry_finer(const RetryTile& tile, std::vector<std::int64_t> which) {
     const SearchContext& context = tile.context;
     const Chunk& chunk = tile.chunk;
-    try {
+    // Without memory, the full scan is next: it needs no more than the plan has.
+    with_room([&] {
         const Repeats* const before = known_repeats(chunk);
         const Repeats* const repeats = counted_repeats(
             chunk, context.points.d,
@@ -172,11 +172,8 @@ std::vector<std::int64_t> retry_finer(const RetryTile& tile, std::vector<std::in
             const Step step = kind == FilterKind::direct ? Step::finer_direct : Step::two_terms;
             which = retry_with(tile, step, {.filter = finer, .repeats = repeats}, which).rows;
         }
-        return which;
-    } catch (const Error& error) {
-        if (error.code() != ErrorCode::out_of_memory) throw;
-        return which;  // the full scan needs no more than the plan has
-    }
+    });
+    return which;
 }
 
 void full_scan(const RetryTile& tile, const std::vector<std::int64_t>& which) {

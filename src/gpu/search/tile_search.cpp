@@ -10,6 +10,7 @@
 #include "gpu/points/repeats.h"
 #include "gpu/primitives/sort/sort_rows.h"
 #include "gpu/runtime/memory/pinned_words.h"
+#include "gpu/runtime/with_room.h"
 #include "gpu/search/operands.h"
 #include "gpu/search/passes/augmented_pass.h"
 #include "gpu/search/passes/clustered_pass.h"
@@ -237,12 +238,9 @@ private:
     }
     // Where there is no memory for that, all rows remain.
     void leave_out(const Repeats& repeats) {
-        try {
-            half_norm_ = Buffer<float>(filter_.half_norm.size(), stream_);
-        } catch (const Error& error) {
-            if (error.code() != ErrorCode::out_of_memory) throw;
-            return;
-        }
+        const bool has_room =
+            with_room([&] { half_norm_ = Buffer<float>(filter_.half_norm.size(), stream_); });
+        if (!has_room) return;
         drop_repeats(repeats, filter_, n_, wanted_, half_norm_.get(), stream_);
         pass_.half_norm = half_norm_.get();
     }
@@ -344,13 +342,12 @@ private:
         ProjectedPass projected(*projected_, filter_, pass_, isa(), wanted_, stream_,
                                 by_bytes_ ? &rows : nullptr);
         const std::int64_t first = pass_.first + pass_.count;
-        try {
-            if (!plan_.forced && !by_bytes_ && !projected.serves(chunk_, first)) return false;
-            projected.prepare(q_);
-        } catch (const Error& error) {
-            if (error.code() != ErrorCode::out_of_memory) throw;
-            return false;
-        }
+        bool serves = false;
+        const bool has_room = with_room([&] {
+            serves = plan_.forced || by_bytes_ || projected.serves(chunk_, first);
+            if (serves) projected.prepare(q_);
+        });
+        if (!has_room || !serves) return false;
         const bool in_cells = projected.in_cells() && first <= projected.cells_first();
         const std::int64_t end = in_cells ? projected.cells_first() : n_;
         for (std::int64_t seen = first; seen < end;) {
@@ -372,14 +369,9 @@ private:
     }
     // Where there is no memory for lists of tiles, all are looked at.
     FilterPass listed(const FilterPass& pass) {
-        if (!listed_) return pass;
-        try {
-            return clustered_->of(pass);
-        } catch (const Error& error) {
-            if (error.code() != ErrorCode::out_of_memory) throw;
-            listed_ = false;
-            return pass;
-        }
+        FilterPass of_tiles = pass;
+        if (listed_) listed_ = with_room([&] { of_tiles = clustered_->of(pass); });
+        return of_tiles;
     }
     void run(const FilterPass& pass) {
         const bool augments = augments_ && !pass.formula && !pass.all && !pass.column_threshold;

@@ -13,6 +13,7 @@
 #include "gpu/points/pca/directions.h"
 #include "gpu/points/sample.h"
 #include "gpu/points/tuning.h"
+#include "gpu/runtime/with_room.h"
 #include "gpu/tree/order.h"
 
 namespace kith::gpu {
@@ -155,7 +156,8 @@ std::optional<Cells> find_cells(const ProjectionSample& sample, const FilterVect
     const std::int64_t first = tuning::cell_sample(n), size = cell_points(n - first);
     std::optional<Cells> out;
     Buffer<std::uint32_t> order;
-    try {
+    bool pays = true;
+    const bool has_room = with_room([&] {
         CellMaking making(sample, filter);
         if (!choices.always) {
             // A sample with about as many cells as all points have.
@@ -163,16 +165,15 @@ std::optional<Cells> find_cells(const ProjectionSample& sample, const FilterVect
             const auto own = std::bit_floor(
                 static_cast<std::uint64_t>(std::max<std::int64_t>(tried * size / n, 16)));
             making.divide(pilots, tried, static_cast<std::int64_t>(own));
-            if (making.share(pilots) > tuning::most_celled_share) return std::nullopt;
+            pays = making.share(pilots) <= tuning::most_celled_share;
+            if (!pays) return;
         }
         const Buffer<std::uint32_t> members = making.divide(first, n, size);
         order = Buffer<std::uint32_t>(n, sample.stream());
         ordered_rows(members.get(), first, n, filter.form.stride, order.get(), sample.stream());
         out = making.take();
-    } catch (const Error& error) {
-        if (error.code() != ErrorCode::out_of_memory) throw;
-        return std::nullopt;
-    }
+    });
+    if (!has_room || !pays) return std::nullopt;
     choices.reorder(std::move(order));
     return out;
 }

@@ -11,6 +11,7 @@
 #include "gpu/points/pca/tried_columns.h"
 #include "gpu/points/tuning.h"
 #include "gpu/primitives/gather.h"
+#include "gpu/runtime/with_room.h"
 
 namespace kith::gpu {
 
@@ -93,13 +94,11 @@ private:
     void add_stages(ProjectedVectors& out) const {
         Directions& directions = out.directions;
         for (int stage = 0; stage < directions.stages; ++stage) {
-            try {
+            const bool has_room = with_room([&] {
                 out.further[static_cast<std::size_t>(stage)] =
                     Buffer<char>(n_ * directions.further[stage].row_bytes(), stream_);
-            } catch (const Error& error) {
-                if (error.code() != ErrorCode::out_of_memory) throw;
-                directions.stages = stage;
-            }
+            });
+            if (!has_room) directions.stages = stage;
         }
     }
     // Quantizes all rows in the order of the source, and scatters them to their positions.

@@ -157,10 +157,16 @@ bool ProjectedPass::serves(const Chunk& chunk, std::int64_t seen) {
     using Finer = Chunk::Finer;
     Pilots& pilots = chunk.finer->pilots;
     const bool bytes = static_cast<bool>(points_.directions.bytes);
-    // The first terms from these on that there are.
+    // The first terms from these on that there are. What memory lacks now is not remembered.
+    bool has_room = true;
     const auto take = [&](int terms) {
-        while (terms < Finer::no_terms && !terms_of(chunk, terms)) ++terms;
-        take_terms(terms < Finer::no_terms ? &terms_of(chunk, terms) : nullptr);
+        const ByteTermRows* rows = nullptr;
+        for (; terms < Finer::no_terms; ++terms) {
+            rows = terms_of(chunk, terms);
+            has_room &= rows != nullptr;
+            if (rows && *rows) break;
+        }
+        take_terms(terms < Finer::no_terms ? rows : nullptr);
         return terms;
     };
     int terms = chunk.finer->terms;
@@ -181,6 +187,7 @@ bool ProjectedPass::serves(const Chunk& chunk, std::int64_t seen) {
         found = serves(seen);
         if (found || !bytes || terms == Finer::no_terms) break;
     }
+    if (!has_room) return found;
     if (found) chunk.finer->terms = terms;
     pilots.note(wanted_, found);
     return found;

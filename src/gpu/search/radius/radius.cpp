@@ -11,6 +11,7 @@
 #include "gpu/primitives/gather.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/memory/call_memory.h"
+#include "gpu/runtime/with_room.h"
 #include "gpu/search/radius/radius_tile.h"
 #include "gpu/search/radius/radius_tree.h"
 #include "gpu/search/retries.h"
@@ -193,24 +194,15 @@ private:
         return chunk.filter.form.order && context_.plan.path == Path::gemm_f16;
     }
     const FilterVectors* spread_if_there_is_room(const Chunk& chunk) const {
-        if (!may_spread_) {
-            const std::lock_guard lock(chunk.finer->mutex);
-            return chunk.finer->one_term.get();  // of an earlier search
-        }
-        try {
-            return &spread_filter(chunk, context_.points.metric);
-        } catch (const Error& error) {
-            if (error.code() != ErrorCode::out_of_memory) throw;
-            return nullptr;
-        }
+        if (!may_spread_) return chunk.finer->one_term.known();  // of an earlier search
+        const FilterVectors* filter = nullptr;
+        with_room([&] { filter = &spread_filter(chunk, context_.points.metric); });
+        return filter;
     }
     const FilterVectors* filter_if_there_is_room(const Chunk& chunk, FilterKind kind) const {
-        try {
-            return &filter_of(chunk, context_.points.metric, kind);
-        } catch (const Error& error) {
-            if (error.code() != ErrorCode::out_of_memory) throw;
-            return nullptr;
-        }
+        const FilterVectors* filter = nullptr;
+        with_room([&] { filter = &filter_of(chunk, context_.points.metric, kind); });
+        return filter;
     }
     const SearchContext& context_;
     const RadiusRequest& request_;
