@@ -74,6 +74,24 @@ RowJudge::Keys RowJudge::keys_of(std::int64_t i, const std::vector<std::int64_t>
     return keys;
 }
 
+namespace {
+
+// What is wrong with an id whose key is not the expected one. all_found: the ids are right;
+// rounded: both distances round to the same value.
+std::string why_misplaced(std::int64_t found, std::int64_t expected, std::int64_t place,
+                          bool all_found, bool rounded) {
+    if (all_found)
+        return fmt::format("the ids are right, but not in the order of their distances (place {})",
+                           place);
+    if (rounded)
+        return fmt::format(
+            "id {} at place {} is farther than id {}, though both distances round to the same",
+            found, place, expected);
+    return fmt::format("id {} at place {} is not the right one", found, place);
+}
+
+}  // namespace
+
 RowJudgement RowJudge::judge(std::int64_t i, const std::int64_t* found) {
     RowJudgement result;
     const std::int64_t k = truth_.k, own = truth_.include_self ? 1 : 0,
@@ -150,16 +168,8 @@ RowJudgement RowJudge::judge(std::int64_t i, const std::int64_t* found) {
         else if (found[j] >= 0 && key_of(found[j]) != key_of(expected[j])) {
             const bool rounded =
                 result.distances[static_cast<std::size_t>(j)] == expected_distances[j];
-            fault(j,
-                  result.hits == result.neighbours
-                      ? fmt::format(
-                            "the ids are right, but not in the order of their distances (place {})",
-                            j + 1)
-                  : rounded
-                      ? fmt::format("id {} at place {} is farther than id {}, though both "
-                                    "distances round to the same",
-                                    found[j], j + 1, expected[j])
-                      : fmt::format("id {} at place {} is not the right one", found[j], j + 1));
+            fault(j, why_misplaced(found[j], expected[j], j + 1, result.hits == result.neighbours,
+                                   rounded));
         }
     }
     return result;

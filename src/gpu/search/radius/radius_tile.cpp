@@ -7,6 +7,7 @@
 #include "gpu/metric/user.h"
 #include "gpu/points/prepare_formula.h"
 #include "gpu/runtime/memory/pinned_words.h"
+#include "gpu/search/operands.h"
 
 namespace kith::gpu {
 
