@@ -1,5 +1,5 @@
-// All points within a radius on one device: tiles of queries through all chunks of points, by filters from coarse to
-// fine and, of what these leave, by the full scan; rows made in order and handed on.
+// Range search on one device: tiles of queries through all chunks of points, by filters from coarse to fine, then by
+// the full scan. Rows are made in order and handed on.
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -19,7 +19,7 @@ namespace kith::gpu {
 
 namespace {
 
-// Reads `values` as the stream comes to it.
+// A copy of `values` on the device.
 Buffer<std::int64_t> on_device(const std::vector<std::int64_t>& values, cudaStream_t stream) {
     Buffer<std::int64_t> out(static_cast<std::int64_t>(values.size()), stream);
     InFlight reading(stream);
@@ -29,14 +29,14 @@ Buffer<std::int64_t> on_device(const std::vector<std::int64_t>& values, cudaStre
     return out;
 }
 
-// A tile of queries, as it goes through the chunks.
+// Searches tiles of queries in all chunks of the points.
 class RadiusSearch {
 public:
     RadiusSearch(const SearchContext& context, const RadiusRequest& request)
         : context_(context),
           request_(request),
           similarity_(context.points.metric.kernels && context.points.metric.kernels->traits.similarity),
-          // Of points that stream the chunks have their part of it.
+          // Chunks of points that stream take the other half.
           workspace_(static_cast<double>(context.plan.workspace_bytes) / (context.points.streams ? 2 : 1)) {
         const Points& points = context.points;
         const double spread = tuning::spread_bytes(points.n, points.d);
@@ -45,14 +45,15 @@ public:
         workspace_ -= spread;
     }
 
-    // The device has less memory than it had when the search was planned.
+    // The device has less memory than when the search was planned.
     void take_half() { workspace_ /= 2; }
-    // What a tile's rows may hold.
+    // The entries that the rows of a tile may hold.
     std::int64_t room() const { return tuning::radius_entries(workspace_); }
-    // Whether any tile took the filter in the order of clusters or cells, as one in the points' own had no room.
+    // Whether a tile took the filter in the order of clusters or cells, as a filter in the points' own order had no
+    // room.
     bool had_no_room() const { return had_no_room_; }
 
-    // Of all chunks.
+    // Searches one tile of queries in all chunks.
     RadiusFound search(std::int64_t first, std::int64_t count) {
         first_ = first;
         const Points& points = context_.points;
@@ -91,7 +92,7 @@ private:
         context_.progress.add(static_cast<double>(count) * static_cast<double>(n));
     }
 
-    // The filter of the plan's path, and those that are finer for what it leaves. Returns what these leave.
+    // Asks the filter of the plan's path, and finer filters for the queries that it leaves. Returns those left by all.
     std::vector<std::int64_t> through_filters(const Chunk& chunk, const BallQueries& queries, RadiusFound& found) {
         AttemptLog& log = context_.log;
         const FilterVectors& own = own_filter(chunk);
@@ -123,7 +124,7 @@ private:
         return left;
     }
 
-    // The full scan for the queries that filters leave.
+    // Scans all points for the queries that the filters leave.
     void scan(const Chunk& chunk, const BallQueries& queries, const std::vector<std::int64_t>& left,
               RadiusFound& found) {
         for (const std::int64_t i : left) {
@@ -137,7 +138,7 @@ private:
         context_.log.lap(Step::exact);
     }
 
-    // Queries that are tried again. The found parts point to their rows.
+    // Queries of a retry. RadiusFound keeps them, as its parts point to their rows.
     struct Again {
         DeviceBalls balls;
         BallQueries queries;
@@ -161,9 +162,9 @@ private:
             if (states[i] == ball_left || states[i] == ball_unfit) left.push_back(static_cast<std::int64_t>(i));
         return left;
     }
-    // That of the plan's path, or f32 where its coarse form has misled searches. Of points in the order of clusters or
-    // cells that in their own: runs of its positions are samples, by which ranges are as long as lists have room for.
-    // Runs of the others are of near points: their lists overflow, and ranges are halved until they do not.
+    // The filter of the plan's path, or the direct filter in f32 once its coarse form has misled searches. For points
+    // in the order of clusters or cells it is a filter in their own order: runs of positions are samples then, which
+    // predict how long a range may be. Runs of near points would overflow the lists, and ranges be halved.
     const FilterVectors& own_filter(const Chunk& chunk) {
         const FilterKind kind = kind_of(context_.plan);
         if (lies_in_order(chunk)) {
@@ -180,7 +181,7 @@ private:
     const FilterVectors* spread_if_there_is_room(const Chunk& chunk) const {
         if (!may_spread_) {
             const std::lock_guard lock(chunk.finer->mutex);
-            return chunk.finer->one_term.get();  // of an earlier search
+            return chunk.finer->one_term.get();  // made by an earlier search
         }
         try {
             return &spread_filter(chunk, context_.points.metric);
@@ -205,7 +206,7 @@ private:
     std::int64_t first_ = 0;
 };
 
-// A result on the host.
+// Copies a result to the host. Waits.
 template <class T>
 void fetch(std::vector<T>& to, const void* from, cudaStream_t stream) {
     InFlight copy(stream);
@@ -220,7 +221,7 @@ struct TileRows {
     std::vector<double> distances64;
 };
 
-// Where the rows of a tile begin, on both sides.
+// The offsets of a tile's rows, on both sides.
 struct RowOffsets {
     Buffer<std::int64_t> on_device;
     std::vector<std::int64_t> on_host;
@@ -231,7 +232,7 @@ struct RowOffsets {
     }
 };
 
-// Rows in no order become those in the order of (key, id).
+// Sorts rows by (key, id) and copies them to the host.
 TileRows in_order(const SearchContext& context, const RadiusRequest& request, RowOffsets offsets,
                   const Buffer<std::uint64_t>& keys, const Buffer<std::int64_t>& ids) {
     cudaStream_t stream = context.stream;
@@ -273,7 +274,7 @@ TileRows rows_of(const SearchContext& context, const RadiusRequest& request, Rad
     return in_order(context, request, std::move(offsets), keys, ids);
 }
 
-// To who takes them: about so many bytes at a time.
+// Hands rows to the caller, about list_bytes at a time.
 void hand_on(const RadiusRequest& request, std::int64_t first, const TileRows& rows) {
     const std::vector<std::int64_t>& all = rows.offsets;
     const std::int64_t most = request.list_bytes / (8 + (request.f64 ? 8 : 4));
@@ -291,7 +292,7 @@ void hand_on(const RadiusRequest& request, std::int64_t first, const TileRows& r
     }
 }
 
-// The first of the queries, as many as a tree serves: a filter has the others.
+// Answers the first queries by a tree, as many as it serves. Returns their number; filters answer the others.
 std::int64_t answer_by_tree(const SearchContext& context, const RadiusRequest& request) {
     cudaStream_t stream = context.stream;
     const std::int64_t q = request.queries.rows,
