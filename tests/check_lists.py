@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The test `lists`: the documents say of every metric and format of the lists what their lines and traits say.
+"""The test `lists`: the documents say of every metric, format and strategy of the lists what their lines and traits say.
 
 usage: check_lists.py [ROOT]
 """
@@ -73,8 +73,46 @@ def check_formats(root):
         yield f"docs/cli.md, Files: {where} {name}"
 
 
+def text_of(source, field):
+    """The string literals, one behind the other, that a field of facts is given."""
+    found = re.search(rf'\.{field} =\s*((?:"[^"]*"\s*)+)', source)
+    return "".join(re.findall(r'"([^"]*)"', found.group(1))) if found else ""
+
+
+def strategies(root, backend):
+    """(name, what, whether its row may be missing) of each strategy of a backend's list."""
+    search = root / "src" / backend / "search"
+    listed = (search / "strategies.def").read_text()
+    planned = (search / "strategies.cpp").read_text()
+    for entry in re.split(r"^KITH_(?:CPU|GPU)_STRATEGY\(", listed, flags=re.MULTILINE)[1:]:
+        identifier = re.match(r"\w+", entry).group()
+        facts = entry if backend == "gpu" else (search / "strategies" / f"{identifier}.cpp").read_text()
+        yield text_of(facts, "name"), text_of(facts, "what"), f"strategies::{identifier}" not in planned
+
+
+def check_strategies(root):
+    """docs/design.md has a row for every strategy that a search asks by itself, in the order of the lists."""
+    for backend, heading in (("cpu", "strategy of a CPU"), ("gpu", "strategy of a GPU")):
+        where = f"docs/design.md, {heading}"
+        known = {name: (what, optional) for name, what, optional in strategies(root, backend)}
+        said = {}
+        for row in rows((root / "docs/design.md").read_text(), heading):
+            if len(row) != 4 or not all(row):
+                yield f"{where}: {row[0]}: expected name, what it does, what it takes and when"
+            said[row[0].strip("`")] = row[1]
+        for name, (what, optional) in known.items():
+            if name not in said and not optional:
+                yield f"{where}: no row for {name}; expected | `{name}` | {what} | ... | ... |"
+            if name in said and said[name] != what:
+                yield f"{where}: {name}: expected '{what}', found '{said[name]}'"
+        for name in said.keys() - known.keys():
+            yield f"{where}: {name} is not in src/{backend}/search/strategies.def"
+        if [name for name in known if name in said] != [name for name in said if name in known]:
+            yield f"{where}: expected the order of the list: {', '.join(known)}"
+
+
 def main(root):
-    complaints = [*check_metrics(root), *check_choice(root), *check_formats(root)]
+    complaints = [*check_metrics(root), *check_choice(root), *check_formats(root), *check_strategies(root)]
     print(*complaints, sep="\n")
     print(f"lists: {len(complaints)} complaints")
     return 1 if complaints else 0

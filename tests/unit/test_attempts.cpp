@@ -264,6 +264,7 @@ TEST(AttemptLog, CountsFromTheFirstQueryOfAPart) {
     AttemptLog log(queries);
     log.took(Step::host_int8, 0, queries);
     log.left(Step::host_int8, exact::Cause::full_list, 3);
+    log.took(Step::own, 6);
     log.count_from(6);
     log.took(Step::own, 0, 3);
     log.took(Step::exact, 1);

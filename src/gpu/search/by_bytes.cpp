@@ -20,8 +20,8 @@ bool serves_by_bytes(const SearchContext& context) {
 
 namespace {
 
-// Delivers the neighbours of a tile of queries, and returns those without a certificate, counted
-// from its first.
+// Delivers the neighbours of a tile of queries. Returns the rows in the tile that have no
+// certificate.
 std::vector<std::int64_t> search_tile(const SearchContext& context, std::int64_t first,
                                       std::int64_t count) {
     const Chunk& chunk = context.points.resident;
@@ -71,7 +71,8 @@ QueryRange search_by_bytes(const SearchContext& context) {
         end = queries;
     }
     work.wait("search");
-    // The queries of a graph are the points: their numbers say which of these each leaves out.
+    // A graph's query leaves out the point of its number, so its queries cannot be searched as a
+    // range of their own.
     const QueryRange range = begin >= end    ? QueryRange{}
                              : context.graph ? QueryRange{0, queries}
                                              : QueryRange{begin, end - begin};

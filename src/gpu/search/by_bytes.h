@@ -1,4 +1,5 @@
-// Searches of points of which numbers of 8 bits alone are on the device (points/listed_vectors.h).
+// The strategy `host-int8`: the points are in host memory, their int8 form is on the device
+// (points/listed_vectors.h).
 #pragma once
 
 #include "gpu/search/context.h"
@@ -10,12 +11,12 @@ struct QueryRange {
     std::int64_t first = 0, count = 0;
 };
 
-// Whether the points' bytes are there and serve such a search.
+// Whether the points' int8 form exists and serves the search.
 bool serves_by_bytes(const SearchContext& context);
-// Delivers the neighbours of all queries but those of the range that it returns, whose rows are
-// void: from the first without a certificate to the last, or, where memory runs out, to the end; of
-// a graph all or none. Progress is that of the others, once they are certain: of a graph at the
-// end.
+// Delivers the neighbours of all queries outside of the returned range. The range goes from the
+// first query without a certificate to the last one, or to the end where memory runs out; for a
+// graph it has all queries or none. Its rows are void. Progress counts the queries outside of it as
+// soon as they are certain, for a graph at the end.
 QueryRange search_by_bytes(const SearchContext& context);
 
 }  // namespace kith::gpu

@@ -1,4 +1,4 @@
-// What one search on one device shares between its steps, and queries on the device.
+// The state that the steps of one search on one device share, and queries on the device.
 #pragma once
 
 #include <algorithm>
@@ -10,15 +10,15 @@
 
 namespace kith::gpu {
 
-// What one search shares between its steps.
+// The request, its points, and where the search stands.
 struct SearchContext : SearchRequest {
     const Points& points;
     cudaStream_t stream;
-    bool direct;  // results are made in the caller's memory, which is on this device
+    bool direct;  // the kernels write results to the caller's memory, which is on this device
     AttemptLog& log;
 
-    // Of a pass over points that stream: its queries, on the device, and the first of them. The bus
-    // is the points': a copy of queries for each chunk would wait until the next one is there.
+    // While points stream: the queries of a pass over them, on the device, and the number of the
+    // first. Copying queries for each chunk would delay the next chunk on the bus.
     MatrixView of_pass = {};
     std::int64_t pass_first = 0;
 };
@@ -28,13 +28,14 @@ inline void cancel_if_asked(const SearchContext& context) {
     context.progress.throw_if_cancelled();
 }
 
-// What queries that are tried again may take of the plan's workspace for what outlives them.
+// The bytes of the plan's workspace that forms of the points may take which are made for queries
+// without a certificate.
 inline double spare(const SearchContext& context) {
     return static_cast<double>(context.plan.workspace_bytes) / 2;
 }
 
-// Rows [first, first + count) of the queries; `measured` false: with room for what is measured of
-// them.
+// Rows [first, first + count) of the queries. `measured` false: room for auxiliary values and NaN
+// flags, not these.
 inline DeviceRows load_queries(const SearchContext& context, std::int64_t first, std::int64_t count,
                                bool measured = true) {
     DeviceRows rows =
@@ -46,7 +47,7 @@ inline DeviceRows load_queries(const SearchContext& context, std::int64_t first,
     return rows;
 }
 
-// Queries gathered from a tile, with their auxiliary values and the ids that they leave out.
+// Queries gathered from a tile, with their auxiliary values and the ids that each leaves out.
 struct GatheredQueries {
     DeviceRows rows;
     Buffer<std::int64_t> index, self;
@@ -62,13 +63,13 @@ struct GatheredQueries {
         rows.rows = {rows.elements.get(), count, d, 1, from.type};
         measure(rows, context.points.metric, context.stream);
     }
-    // Queries [first, first + count) of these.
+    // The gathered queries [first, first + count).
     QueryTile tile(std::int64_t first, std::int64_t count) const {
         return {rows.prepared(first, count), self.get() ? self.get() + first : nullptr};
     }
 };
 
-// Row i of `from` to row index[i] of the result, from which its query was gathered.
+// Copies row i of `from` to row index[i] of the result, from which its query was gathered.
 inline void scatter_result(const SearchContext& context, const TileResult& from,
                            const std::int64_t* index, std::int64_t count,
                            const TileResult& result) {

@@ -1,4 +1,4 @@
-// The kernels that a tile of queries goes through; see tile_search.h.
+// The kernels of the filter of a tile of queries; see tile_search.h.
 #include <algorithm>
 #include <optional>
 
@@ -65,7 +65,8 @@ public:
         pass_.counts = state_.counts();
     }
 
-    // Thresholds from samples, then all points; lists grow where the samples show that they must.
+    // Derives thresholds from samples, then filters all points. Lists grow if the samples show that
+    // they must.
     void from_samples() {
         const FilterLevels whole =
             by_bytes_ ? tuning::listed_levels(n_, wanted_) : filter_levels(n_, q_, wanted_);
@@ -76,16 +77,16 @@ public:
         augments_ = !by_bytes_ && AugmentedPass::serves(filter_.form, isa(), q_, n_);
         clear_totals();
         lengths_ = Buffer<unsigned>(2 * length_classes, stream_);
-        // Lists with room for all points never grow.
+        // Lists that have room for all points never grow.
         const bool has_room = n_ <= std::min({plan_.candidate_capacity, tuning::roomy_points,
                                               tuning::roomy_lists / q_});
         reserve(has_room ? std::max(n_, levels.capacity) : levels.capacity);
         sample(levels);
         if (q_ > few_queries && !has_room) {
             SampleOutcome seen = outcome_of_samples();
-            // Ties at a threshold make lists longer than its order says. What the first sample left
-            // out of one was not counted with what the second found: where that may be held at all,
-            // it is less than the room added.
+            // Ties at a threshold make lists longer than its order says. Entries that the first
+            // sample dropped are not in the count of the second; the added room covers them
+            // wherever a list can hold them at all.
             const std::int64_t overflow = std::min((seen.overflow + levels.sample[0] / 4) / 64 * 64,
                                                    plan_.candidate_capacity);
             if (seen.overflow > 0 && overflow > capacity_) {
@@ -94,7 +95,7 @@ public:
                 sample(levels);
                 seen = outcome_of_samples();
             }
-            // Of listed vectors the next range alone follows from the samples.
+            // With int8 alone on the device, the samples predict the next range only.
             const std::int64_t last = whole.sample[static_cast<std::size_t>(whole.count) - 1],
                                reached = by_bytes_
                                              ? std::min(n_, last * (1 + tuning::listed_growth))
@@ -104,7 +105,7 @@ public:
                 reserve(std::max(capacity_, std::min(needed, plan_.candidate_capacity)));
         }
         if (queries_.by_position) {
-            // Symmetric: each tile serves its rows and its columns.
+            // Symmetric: each tile of pairs serves its rows and its columns.
             column_threshold_ = Buffer<float>(filter_.half_norm.size(), stream_);
             column_thresholds(state_.threshold(), filter_.half_norm.get(), n_,
                               column_threshold_.get(), stream_);
@@ -114,26 +115,29 @@ public:
         if (by_bytes_)
             throw Error(ErrorCode::out_of_memory,
                         "memory: no room for what passes the points' bytes");
-        // Positions in the order of cells are no sample of the points.
+        // Runs of positions in the order of the half-space partition (cells) are no samples of the
+        // points.
         if (levels.sample[1] < whole.sample[1] &&
             (!filter_.form.order || whole.sample[1] <= projected_->cells.view.first)) {
             through(whole.sample[1]);
             tighten_lists(lists(), whole.order[1], stream_);
         }
         if (clustered_ && augments_) through_clusters();
-        // Ranges have to be samples of the points, which those in the order of clusters are not.
+        // Ranges must be samples of the points; runs of positions in the order of clusters are not.
         if (pass_.column_threshold || listed_ || filter_.form.order) through(n_);
         else through_ranges();
     }
 
-    // All values of very few queries, where that is what the plan has.
+    // Computes all values of very few queries (dense pass), if the plan says so. False: nothing was
+    // enqueued.
     bool from_values() {
         if (by_bytes_ || plan_.matrix_queries < q_ ||
             !value_pass_serves(pass_, filter_.form, wanted_))
             return false;
         const ProjectedVectors* projected = of_values();
         if (projected && wanted_ > most_coarse_k) {
-            // Where samples and passes along those read so much less, they do.
+            // Samples and passes of the projection read much less than all coordinates, and take
+            // over.
             if (plan_.forced || filter_.form.width > tuning::few_queries_dimensions) return false;
             projected = nullptr;
         }
@@ -143,8 +147,8 @@ public:
         return true;
     }
 
-    // By a composed or a fused path: a list with a threshold below its last value lacks nothing,
-    // ties included.
+    // A composed or fused path of the papers. A list with a threshold below its last value is
+    // complete, ties included.
     void from_matrix() {
         clear_totals();
         const papers::MatrixTile tile{
@@ -168,7 +172,7 @@ public:
         own_bound_ = papers::list_candidates(tile, lists());
     }
 
-    // All points against given thresholds.
+    // Filters all points by given thresholds.
     void from_thresholds(const float* thresholds) {
         clear_totals();
         reserve(max_candidates);
@@ -184,7 +188,7 @@ public:
         through(n_);
     }
 
-    // The canonical distances of the candidates, and the k smallest.
+    // Rescores the candidates by canonical distances, and sorts out the k smallest.
     FilterOutcome refine(std::int64_t k, std::int64_t* final_ids) {
         Buffer<std::uint32_t> ids(q_ * capacity_, stream_);
         const CloseTask close{.k = wanted_,
@@ -204,7 +208,7 @@ public:
             close_lists(lists(), filter_.form, close, stream_);
         }
         auto* const keys = reinterpret_cast<std::uint64_t*>(
-            candidates_.get());  // in the memory of the candidates, which have become ids
+            candidates_.get());  // the candidates' memory, as these have become ids
         const RefineTask task{
             queries_.rows, chunk_.points.prepared(), ids.get(), state_.counts(), capacity_, wanted_,
             keys};
@@ -223,8 +227,8 @@ public:
     }
 
 private:
-    // What few queries' values are of: the projection where that saves enough, unless it was asked
-    // for.
+    // The projection for values of few queries: null if it saves too little, unless the path is
+    // forced.
     const ProjectedVectors* of_values() const {
         if (!projected_ || plan_.forced) return projected_;
         const std::int64_t less = filter_.form.width - projected_->directions.form.width;
@@ -236,7 +240,7 @@ private:
         totals_ = Buffer<unsigned long long>(6, stream_);
         totals_.clear_to(0);
     }
-    // Where there is no memory for that, all rows remain.
+    // Leaves duplicate rows out. Without memory for that, all rows remain.
     void leave_out(const Repeats& repeats) {
         const bool has_room =
             with_room([&] { half_norm_ = Buffer<float>(filter_.half_norm.size(), stream_); });
@@ -244,7 +248,7 @@ private:
         drop_repeats(repeats, filter_, n_, wanted_, half_norm_.get(), stream_);
         pass_.half_norm = half_norm_.get();
     }
-    // The passes over the samples.
+    // Passes over the samples.
     void sample(const FilterLevels& levels) {
         pass_.first = pass_.count = 0;
         lengths_.clear_to(0);
@@ -255,9 +259,8 @@ private:
             tighten_lists(lists(), levels.order[1], stream_);
         }
     }
-    // The longest list that they left, and the longest that one which overflowed should have been;
-    // without a few where these are far longer than the others, as their queries are tried again
-    // sooner than all lists are lengthened.
+    // The longest list, and the length that the longest overflowed list needs. A few outliers are
+    // ignored: retrying their queries is cheaper than longer lists for all.
     struct SampleOutcome {
         std::int64_t longest, overflow;
     };
@@ -273,7 +276,7 @@ private:
         };
         return {length(0, 0), length(1, capacity_)};
     }
-    // The first sample: every value is stored, so some queries at a time.
+    // The first sample stores every value, so it takes some queries at a time.
     void start(const FilterLevels& levels) {
         const std::int64_t step = std::min(q_, tuning::dense_queries);
         const std::int64_t ld = whole_tiles(levels.sample[0]);
@@ -305,13 +308,13 @@ private:
                 .point_error = own_bound_.point_error.get() ? own_bound_.point_error.get()
                                                             : filter_.point_error.get(),
                 .lengths = lengths_.get(),
-                // Queries of f64 are rounded where the points were exact.
+                // f64 queries are rounded, even if the points were exact.
                 .growth = queries_.rows.rows.type == ElementType::f64 ? filter_.form.rounded_growth
                                                                       : filter_.form.growth,
                 .ceiling = filter_.form.ceiling,
                 .farthest = filter_.form.farthest};
     }
-    // Lists of that capacity, with their present entries.
+    // Grows the lists to that capacity; entries are kept.
     void reserve(std::int64_t capacity) {
         Buffer<Candidate> grown(q_ * capacity, stream_);
         if (candidates_.get()) copy_lists(lists(), grown.get(), capacity, stream_);
@@ -320,13 +323,13 @@ private:
         pass_.candidates = candidates_.get();
         pass_.capacity = capacity;
     }
-    // From the end of the last pass on.
+    // Filters the points from the end of the last pass to `to`.
     void through(std::int64_t to) {
         pass_.first += pass_.count;
         pass_.count = to - pass_.first;
         if (pass_.count > 0) run(pass_);
     }
-    // To the last point, in ranges whose thresholds follow from those before.
+    // Filters all other points, in ranges whose thresholds follow from the ranges before.
     void through_ranges() {
         const std::int64_t growth = tuning::filter_range_growth(q_, n_);
         for (std::int64_t seen = pass_.first + pass_.count; seen < n_;) {
@@ -335,8 +338,8 @@ private:
             if (seen < n_) tighten_lists(lists(), sample_order(wanted_, seen, n_), stream_);
         }
     }
-    // The points after the samples, along few directions; false where too many pass of a few of the
-    // queries, or there is no memory for those that do.
+    // Filters the points behind the samples by the projection. False if too many candidates pass
+    // for the pilot queries, or memory is short.
     bool through_projected() {
         const RowSource rows{chunk_.points, metric_};
         ProjectedPass projected(*projected_, filter_, pass_, isa(), wanted_, stream_,
@@ -362,12 +365,13 @@ private:
         used_projection_ = first < n_;
         return true;
     }
-    // The points before the clusters; the next pass looks at these alone.
+    // Filters the points ahead of the clusters. The next pass takes the listed tiles of the
+    // clusters alone.
     void through_clusters() {
         if (pass_.first + pass_.count < clustered_->first()) through(clustered_->first());
         listed_ = true;
     }
-    // Where there is no memory for lists of tiles, all are looked at.
+    // Without memory for lists of tiles, the pass takes all tiles.
     FilterPass listed(const FilterPass& pass) {
         FilterPass of_tiles = pass;
         if (listed_) listed_ = with_room([&] { of_tiles = clustered_->of(pass); });
@@ -394,7 +398,7 @@ private:
     Buffer<char> vectors_;
     QueryState state_;
     Buffer<float> column_threshold_, half_norm_;
-    // Candidates, queries without a certificate; of samples, what most_lengths says.
+    // Candidates, queries without a certificate; behind samples, the four words of most_lengths.
     Buffer<unsigned long long> totals_;
     Buffer<unsigned> lengths_;
     Buffer<Candidate> candidates_;

@@ -30,8 +30,8 @@ struct TileResult {
 TileResult scan_tile(const Chunk& chunk, const DeviceMetric& metric, const QueryTile& queries,
                      std::int64_t k, std::int64_t point_tile, cudaStream_t stream);
 
-// What a filter keeps of q queries, on the device and in one piece: allocating takes a small
-// search's time.
+// The filter's arrays of q queries on the device, in one allocation: several would dominate a small
+// search.
 class QueryState {
 public:
     QueryState() = default;
@@ -41,7 +41,8 @@ public:
     float* error() const { return at<float>(0); }  // 2 q: see filter_queries
     float* threshold() const { return error() + 2 * q_; }
     std::int32_t* counts() const { return at<std::int32_t>(3 * sizeof(float)); }
-    // q each: status, Fitness (adjacent), and which lists are incomplete.
+    // q bytes each, adjacent: the status, the Fitness, and whether the candidate list is
+    // incomplete.
     std::uint8_t* status() const { return at<std::uint8_t>(4 * sizeof(float)); }
     std::uint8_t* unfit() const { return status() + q_; }
     std::uint8_t* overflowed() const { return status() + 2 * q_; }
@@ -55,33 +56,34 @@ private:
     Buffer<char> memory_;
 };
 
-// What filter_tile enqueued, with its certificates.
+// The work that filter_tile enqueued, with its certificates.
 struct FilterOutcome {
     TileResult result;  // void in the rows of queries without a certificate
     QueryState state;
     PinnedWords totals;      // [0] candidates, [1] queries without a certificate
-    PinnedBlock counted;     // of a value pass, in their place: what close_values counted
-    bool projected = false;  // whether its projection was used
-    bool clustered = false;  // whether its clusters were
-    bool values = false;     // whether all values were computed, without samples
+    PinnedBlock counted;     // in place of totals, after a value pass: the counts of close_values
+    bool projected = false;  // the projection was used
+    bool clustered = false;  // clusters were left out
+    bool values = false;     // every value was computed, without samples
 };
 
-// What filters a tile.
+// The forms of the points that filter a tile.
 struct TileFilterChoice {
     const FilterVectors& filter;
     const float* thresholds =
         nullptr;  // a certain one for each query (host or device memory); null: from samples
-    // Of `filter`, where not null and no repeats are left out: after the samples its values say
-    // which points are looked at.
+    // A projection of `filter`, or null. After the samples its values select the points that are
+    // rescored. Unused where duplicate rows (repeats) are left out.
     const ProjectedVectors* projected = nullptr;
-    const Clusters* clusters = nullptr;  // likewise: which are looked at then follows from these
+    const Clusters* clusters =
+        nullptr;  // clusters of `filter`, or null: tiles of far ones are left out; likewise
     std::int64_t* final_ids =
-        nullptr;  // where not null, q x k: the result's ids once more, -1 where there is none
-    // The filter's vectors are those of a sample alone (points/listed_vectors.h), and the
-    // projection is in bytes.
+        nullptr;  // where not null, q x k: a copy of the result's ids, -1 where there is none
+    // The filter has vectors of a sample alone (points/listed_vectors.h), and the projection is
+    // int8.
     bool by_bytes = false;
     const Repeats* repeats =
-        nullptr;  // where not null, rows with as many equal ones before as are wanted are left out
+        nullptr;  // where not null, duplicate rows beyond the k_eff first are left out
 };
 
 // Enqueues.
@@ -89,15 +91,14 @@ FilterOutcome filter_tile(const Chunk& chunk, const TileFilterChoice& choice,
                           const DeviceMetric& metric, const QueryTile& queries, std::int64_t k,
                           const Plan& plan, cudaStream_t stream);
 
-// Queries without a certificate, and for each of them a threshold that is certain, or +inf, and
-// what it lacked.
+// Queries without a certificate: the row of each, a certain threshold or +inf, and the cause.
 struct Uncertain {
     std::vector<std::int64_t> rows;
     std::vector<float> thresholds;
     std::vector<exact::Cause> causes;
 };
 
-// What leaves every one of q queries to the scan.
+// An outcome that leaves all q queries to the scan.
 FilterOutcome nothing_filtered(std::int64_t q, std::int64_t k, cudaStream_t stream);
 // Waits for the stream, and adds the candidates to `candidates`.
 Uncertain uncertain_rows(FilterOutcome& outcome, double& candidates, cudaStream_t stream);

@@ -1,5 +1,5 @@
-// Queries of a tree in an order in which those that follow each other visit the same leaves: those
-// of a graph are the leaves' own points, others are ordered by the leaf that looks nearest.
+// Searches a tree with queries in an order in which neighbouring queries visit the same leaves:
+// queries of a graph are the leaves' own points, others are sorted by their nearest leaf.
 #include "gpu/search/tree_pass.h"
 
 #include <algorithm>
@@ -17,10 +17,10 @@ namespace {
 
 static_assert(most_tree_k == tuning::most_tree_k);
 
-// What traversals counted.
+// Counts of a traversal.
 struct Tallies {
-    double points = 0;         // looked at
-    std::int64_t stopped = 0;  // queries that came to the most leaves
+    double points = 0;         // compared
+    std::int64_t stopped = 0;  // queries that reached the limit of leaves
 };
 
 class TreePass {
@@ -59,14 +59,15 @@ public:
     }
 
 private:
-    // So many queries are done, or are to be answered again.
+    // Adds to the progress; negative: queries that will be answered again.
     void advance(std::int64_t queries) {
         done_ += queries;
         context_.progress.add(static_cast<double>(queries) *
                               static_cast<double>(context_.points.n));
     }
 
-    // Queries [first, first + count). False where they do not pay, of which nothing is delivered.
+    // Answers queries [first, first + count). False, with nothing delivered, if the tree does not
+    // pay for them.
     bool search(std::int64_t first, std::int64_t count) {
         const std::int64_t k = context_.k;
         TreeTask task;
@@ -75,7 +76,7 @@ private:
         task.k = k;
         task.tallies = tallies_.get();
         if (context_.graph) task.self = first;
-        // Of a graph whose queries are all there they lie in the tree, in order.
+        // If all points are queries, as in a graph, they lie in the tree, in order.
         DeviceRows rows;
         Buffer<double> mapped;
         Buffer<std::uint32_t> order;
@@ -88,14 +89,14 @@ private:
             task.order = order.get();
         }
         const bool few = count <= tuning::tree_pilots, sure = context_.plan.forced;
-        // What the device is known to have time for, or what pilots look at.
+        // Points a query: the pessimistic bound, or the mean of the pilot queries.
         double expected = static_cast<double>(context_.points.n);
         if (!few && (!sure || expected * static_cast<double>(count) >
                                   tuning::tree_step_points(context_.points.d))) {
             const double before = context_.report.candidates;
             expected = tried(task);
             if (!sure && expected > most_points()) return false;
-            context_.report.candidates = before;  // they are searched again
+            context_.report.candidates = before;  // the pilots are searched again
         }
         Buffer<std::uint64_t> keys(count * k, stream_);
         Buffer<std::int64_t> ids(context_.direct ? 0 : count * k, stream_);
@@ -110,7 +111,7 @@ private:
         return true;
     }
 
-    // In steps, between which the caller is asked.
+    // Visits in steps; between two of them the caller may cancel.
     void visit(TreeTask task, std::int64_t step) {
         tallies_.clear_to(0);
         const std::int64_t end = task.first + task.count;
@@ -124,7 +125,7 @@ private:
         }
     }
 
-    // Queries by the leaf that looks nearest.
+    // Sorts the queries by their nearest leaf.
     Buffer<std::uint32_t> ordered(const TreeTask& task) const {
         if (task.count <= tuning::tree_pilots) return {};
         Buffer<std::uint32_t> leaves(task.count, stream_);
@@ -133,8 +134,8 @@ private:
             leaves, std::bit_width(static_cast<std::uint64_t>(tree_.view.leaves())), stream_);
     }
 
-    // Points that queries from here and there look at on average; one that was stopped might have
-    // looked at all.
+    // The mean number of points that pilot queries compare. A query that was stopped counts as all
+    // points.
     double tried(TreeTask task) {
         const std::int64_t all = task.count;
         task.step = (all + tuning::tree_pilots - 1) / tuning::tree_pilots;
@@ -155,7 +156,7 @@ private:
         return static_cast<std::uint32_t>(std::min(4 * most_points() / leaf_points + 1, 4e9));
     }
 
-    // Of the visit before; into the report. Waits.
+    // The counts of the visit before, which are added to the report. Waits.
     Tallies tallied() const {
         static_assert(2 * tree_tallies <= PinnedWords::words);
         PinnedWords words;

@@ -1,4 +1,4 @@
-// The path "tree" on a GPU: distance keys of the points of those leaves alone that may hold a
+// The strategy `tree` on a GPU: distance keys of the points in the leaves that may hold a
 // neighbour.
 #pragma once
 
@@ -6,9 +6,9 @@
 
 namespace kith::gpu {
 
-// All queries of a search of resident points, for a monotone metric (metric::Traits), by their
-// tree. False where some of them look at too many of the points: a filter serves these queries
-// better, and answers them all. A path that was forced answers them whatever it looks at.
+// Answers all queries of a search of resident points by their tree, for a monotone metric
+// (metric::Traits). False if pilot queries compare too many points: then a filter has to answer all
+// queries. A forced path always answers them.
 bool search_by_tree(const SearchContext& context);
 
 }  // namespace kith::gpu

@@ -1,17 +1,15 @@
-// All points within a radius on one device: tiles of queries through all chunks of points, by
-// filters from coarse to fine and, of what these leave, by the full scan; rows made in order and
-// handed on.
+// Range search on one device: tiles of queries through all chunks of points, by filters from coarse
+// to fine, then by the full scan. Rows are made in order and handed on.
 #include <algorithm>
 #include <memory>
-#include <numeric>
 
-#include "gpu/metric/user.h"
 #include "gpu/points/chunk_stream.h"
 #include "gpu/points/prepare_filter.h"
 #include "gpu/primitives/gather.h"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/memory/call_memory.h"
 #include "gpu/runtime/with_room.h"
+#include "gpu/search/radius/radius_deliver.h"
 #include "gpu/search/radius/radius_tile.h"
 #include "gpu/search/radius/radius_tree.h"
 #include "gpu/search/retries.h"
@@ -21,7 +19,7 @@ namespace kith::gpu {
 
 namespace {
 
-// Reads `values` as the stream comes to it.
+// A copy of `values` on the device.
 Buffer<std::int64_t> on_device(const std::vector<std::int64_t>& values, cudaStream_t stream) {
     Buffer<std::int64_t> out(static_cast<std::int64_t>(values.size()), stream);
     InFlight reading(stream);
@@ -32,7 +30,7 @@ Buffer<std::int64_t> on_device(const std::vector<std::int64_t>& values, cudaStre
     return out;
 }
 
-// A tile of queries, as it goes through the chunks.
+// Searches tiles of queries in all chunks of the points.
 class RadiusSearch {
 public:
     RadiusSearch(const SearchContext& context, const RadiusRequest& request)
@@ -40,7 +38,7 @@ public:
           request_(request),
           similarity_(context.points.metric.kernels &&
                       context.points.metric.kernels->traits.similarity),
-          // Of points that stream the chunks have their part of it.
+          // Chunks of points that stream take the other half.
           workspace_(static_cast<double>(context.plan.workspace_bytes) /
                      (context.points.streams ? 2 : 1)) {
         const Points& points = context.points;
@@ -50,15 +48,15 @@ public:
         workspace_ -= spread;
     }
 
-    // The device has less memory than it had when the search was planned.
+    // The device has less memory than when the search was planned.
     void take_half() { workspace_ /= 2; }
-    // What a tile's rows may hold.
+    // The entries that the rows of a tile may hold.
     std::int64_t room() const { return tuning::radius_entries(workspace_); }
-    // Whether any tile took the filter in the order of clusters or cells, as one in the points' own
-    // had no room.
+    // Whether a tile took the filter in the order of clusters or cells, as a filter in the points'
+    // own order had no room.
     bool had_no_room() const { return had_no_room_; }
 
-    // Of all chunks.
+    // Searches one tile of queries in all chunks.
     RadiusFound search(std::int64_t first, std::int64_t count) {
         first_ = first;
         const Points& points = context_.points;
@@ -99,8 +97,8 @@ private:
         context_.progress.add(static_cast<double>(count) * static_cast<double>(n));
     }
 
-    // The filter of the plan's path, and those that are finer for what it leaves. Returns what
-    // these leave.
+    // Asks the filter of the plan's path, and finer filters for the queries that it leaves. Returns
+    // those left by all.
     std::vector<std::int64_t> through_filters(const Chunk& chunk, const BallQueries& queries,
                                               RadiusFound& found) {
         AttemptLog& log = context_.log;
@@ -135,7 +133,7 @@ private:
         return left;
     }
 
-    // The full scan for the queries that filters leave.
+    // Scans all points for the queries that the filters leave.
     void scan(const Chunk& chunk, const BallQueries& queries, const std::vector<std::int64_t>& left,
               RadiusFound& found) {
         for (const std::int64_t i : left) {
@@ -149,7 +147,7 @@ private:
         context_.log.lap(Step::exact);
     }
 
-    // Queries that are tried again. The found parts point to their rows.
+    // Queries of a retry. RadiusFound keeps them, as its parts point to their rows.
     struct Again {
         DeviceBalls balls;
         BallQueries queries;
@@ -174,10 +172,10 @@ private:
                 left.push_back(static_cast<std::int64_t>(i));
         return left;
     }
-    // That of the plan's path, or f32 where its coarse form has misled searches. Of points in the
-    // order of clusters or cells that in their own: runs of its positions are samples, by which
-    // ranges are as long as lists have room for. Runs of the others are of near points: their lists
-    // overflow, and ranges are halved until they do not.
+    // The filter of the plan's path, or the direct filter in f32 once its coarse form has misled
+    // searches. For points in the order of clusters or cells it is a filter in their own order:
+    // runs of positions are samples then, which predict how long a range may be. Runs of near
+    // points would overflow the lists, and ranges be halved.
     const FilterVectors& own_filter(const Chunk& chunk) {
         const FilterKind kind = kind_of(context_.plan);
         if (lies_in_order(chunk)) {
@@ -212,98 +210,8 @@ private:
     std::int64_t first_ = 0;
 };
 
-// A result on the host.
-template <class T>
-void fetch(std::vector<T>& to, const void* from, cudaStream_t stream) {
-    InFlight copy(stream);
-    check(cudaMemcpyAsync(to.data(), from, to.size() * sizeof(T), cudaMemcpyDefault, stream),
-          "cudaMemcpy");
-    copy.wait("search by radius");
-}
-
-// Rows of a tile, on the host.
-struct TileRows {
-    std::vector<std::int64_t> offsets, ids;
-    std::vector<float> distances;
-    std::vector<double> distances64;
-};
-
-// Where the rows of a tile begin, on both sides.
-struct RowOffsets {
-    Buffer<std::int64_t> on_device;
-    std::vector<std::int64_t> on_host;
-    RowOffsets(const std::int64_t* totals, std::int64_t q, cudaStream_t stream)
-        : on_device(q + 1, stream), on_host(static_cast<std::size_t>(q) + 1) {
-        sum_counts(totals, q, on_device.get(), stream);
-        fetch(on_host, on_device.get(), stream);
-    }
-};
-
-// Rows in no order become those in the order of (key, id).
-TileRows in_order(const SearchContext& context, const RadiusRequest& request, RowOffsets offsets,
-                  const Buffer<std::uint64_t>& keys, const Buffer<std::int64_t>& ids) {
-    cudaStream_t stream = context.stream;
-    TileRows out;
-    out.offsets = std::move(offsets.on_host);
-    const std::int64_t entries = out.offsets.back();
-    if (entries == 0) return out;
-    sort_radius_rows(out.offsets, offsets.on_device.get(), context.points.n, keys, ids, stream);
-    const DeviceMetric& metric = context.points.metric;
-    Buffer<char> values(entries * (request.f64 ? 8 : 4), stream);
-    auto* const values64 = reinterpret_cast<double*>(values.get());
-    auto* const values32 = reinterpret_cast<float*>(values.get());
-    if (!metric.kernels || request.keys)
-        user_report(keys.get(), values.get(), request.f64, entries, stream);
-    else if (request.f64)
-        metric.kernels->report_f64(keys.get(), values64, entries, metric.params, stream);
-    else metric.kernels->report_f32(keys.get(), values32, entries, metric.params, stream);
-    const auto size = static_cast<std::size_t>(entries);
-    out.ids.resize(size);
-    fetch(out.ids, ids.get(), stream);
-    if (request.f64) {
-        out.distances64.resize(size);
-        fetch(out.distances64, values64, stream);
-    } else {
-        out.distances.resize(size);
-        fetch(out.distances, values32, stream);
-    }
-    return out;
-}
-
-TileRows rows_of(const SearchContext& context, const RadiusRequest& request, RadiusFound found) {
-    cudaStream_t stream = context.stream;
-    RowOffsets offsets(found.totals.get(), found.q, stream);
-    const std::int64_t entries = offsets.on_host.back();
-    Buffer<std::uint64_t> keys(entries, stream);
-    Buffer<std::int64_t> ids(entries, stream), cursors(found.q, stream);
-    cursors.clear_to(0);
-    for (const RadiusPart& part : found.parts)
-        place_part(part, offsets.on_device.get(), cursors.get(), keys.get(), ids.get(), stream);
-    found.parts.clear();
-    return in_order(context, request, std::move(offsets), keys, ids);
-}
-
-// To who takes them: about so many bytes at a time.
-void hand_on(const RadiusRequest& request, std::int64_t first, const TileRows& rows) {
-    const std::vector<std::int64_t>& all = rows.offsets;
-    const std::int64_t most = request.list_bytes / (8 + (request.f64 ? 8 : 4));
-    for (std::size_t row = 0; row + 1 < all.size();) {
-        std::size_t end = row + 1;
-        while (end + 1 < all.size() && all[end + 1] - all[row] <= most) ++end;
-        std::vector<std::int64_t> offsets(all.begin() + static_cast<std::ptrdiff_t>(row),
-                                          all.begin() + static_cast<std::ptrdiff_t>(end) + 1);
-        const std::int64_t from = all[row];
-        for (std::int64_t& at : offsets) at -= from;
-        (*request.take)({first + static_cast<std::int64_t>(row),
-                         static_cast<std::int64_t>(end - row), offsets.data(),
-                         rows.ids.data() + from,
-                         request.f64 ? nullptr : rows.distances.data() + from,
-                         request.f64 ? rows.distances64.data() + from : nullptr});
-        row = end;
-    }
-}
-
-// The first of the queries, as many as a tree serves: a filter has the others.
+// Answers the first queries by a tree, as many as it serves. Returns their number; filters answer
+// the others.
 std::int64_t answer_by_tree(const SearchContext& context, const RadiusRequest& request) {
     cudaStream_t stream = context.stream;
     const std::int64_t q = request.queries.rows, room = tuning::radius_entries(static_cast<double>(
