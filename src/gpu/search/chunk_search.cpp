@@ -148,7 +148,7 @@ void ChunkSearch::answer_left(Uncertain uncertain, double candidates_before) {
 bool ChunkSearch::tries_nearest_partition() const {
     const Clusters* const clusters = own_clusters();
     const std::int64_t n = chunk_.points.rows.count, q = queries_.rows.count;
-    if (!clusters || !nearest_partition_may_serve(n, q, context_.k)) return false;
+    if (!clusters) return false;
     // Rows in host memory cross the bus for all of a cluster: not timed.
     const char* const why =
         context_.points.on_host ? "the points' rows are in host memory"
@@ -156,7 +156,8 @@ bool ChunkSearch::tries_nearest_partition() const {
             ? "the clusters overlap, or are too few or too large for so many neighbours"
         : !chunk_.finer->by_clusters.take_turn() ? unlike
                                                  : nullptr;
-    if (why) context_.log.declined(Step::nearest_partition, why);
+    if (why && nearest_partition_may_serve(n, q, context_.k))
+        context_.log.declined(Step::nearest_partition, why);
     return !why;
 }
 
