@@ -9,7 +9,7 @@
 // value in practice. If the threshold is lower, there is no certificate, and the query is retried.
 // (Rows of select() are not permuted: see sample_rank of primitives/sample.h.)
 //
-// Measured: the searches of docs/performance.md ran with these sizes on one NVIDIA H100 80GB HBM3,
+// Measured: the searches of lab/*-fused-filter ran with these sizes on one NVIDIA H100 80GB HBM3,
 // 2026-11-21, `kith-bench search --goals` (tuning.h); other sizes have not been recorded. Orders by
 // the hypergeometric variance: 2026-11-28, recorded there.
 #pragma once

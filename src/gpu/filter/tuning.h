@@ -1,6 +1,6 @@
 // Tuning constants of the fused filter. Plain host code: the planner and the run share them.
 //
-// The searches of docs/performance.md ran with these: one NVIDIA H100 80GB HBM3, 2026-11-21,
+// The searches of lab/*-fused-filter ran with these: one NVIDIA H100 80GB HBM3, 2026-11-21,
 // `kith-bench search --goals` (Gaussian f32, n 2^20, q 1 to 8,192, d 16 to 768, k 10 to 1,000;
 // graphs of 2^17 and 2^20 points). Constants that were measured elsewhere say so. Tile sizes and
 // the levels of samples are in levels.h.

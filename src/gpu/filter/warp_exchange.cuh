@@ -22,7 +22,7 @@ struct WarpExchange {
 };
 
 // Passes over lists of tiles do not exchange: most of their tiles hold more candidates, and an
-// exchange of four groups at a time is slower there (measured: docs/performance.md).
+// exchange of four groups at a time is slower there (measured: lab/*-warp-exchange).
 constexpr bool appends_by_exchange(bool listed) {
     return !listed;
 }
@@ -66,7 +66,7 @@ __device__ __forceinline__ void append_own(const T (&v)[64], unsigned hit, WarpL
 
 // Appends by exchange, unless a single lane or a single group holds candidates, or the groups
 // exceed the room. `holding`: the lanes with a non-zero `hit`. An exchange is faster if many tiles
-// hold candidates, and costs little otherwise (measured: docs/performance.md, "What passes, by
+// hold candidates, and costs little otherwise (measured: lab/*-warp-exchange, "What passes, by
 // exchange").
 template <class T, class Rows>
 __device__ __forceinline__ void append_exchanged(const T (&v)[64], unsigned hit, unsigned holding,

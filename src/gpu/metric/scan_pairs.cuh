@@ -6,7 +6,7 @@
 // Coordinates are staged in shared memory, 16 slots at a time.
 //
 // Four partial sums at a time need an eighth of the joins that one at a time needs; it was measured
-// at 1.5 times the rate (docs/performance.md).
+// at 1.5 times the rate (lab/*-full-scans-gpu).
 #pragma once
 
 #include "exact/canonical.h"

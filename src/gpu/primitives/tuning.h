@@ -1,6 +1,6 @@
 // Tuning numbers of the primitives. Plain host code: the planner and the run share them.
 //
-// The searches of docs/performance.md ran with these (one NVIDIA H100 80GB HBM3, 2026-11-21);
+// The searches of lab/*-fused-filter ran with these (one NVIDIA H100 80GB HBM3, 2026-11-21);
 // others have not been recorded.
 #pragma once
 

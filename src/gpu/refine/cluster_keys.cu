@@ -1,4 +1,4 @@
-// Kernels of cluster_keys.h (docs/performance.md).
+// Kernels of cluster_keys.h (lab/*-ball-cover).
 //
 // block   up to eight queries of one cluster
 // warp    every fourth of the cluster's points

@@ -1,6 +1,6 @@
 // Tuning numbers of device memory and of uploads. Uploads: one NVIDIA H100 80GB HBM3, 16 threads of
 // its host, 2026-11-21, one search of 1,048,576 x 128 f32 points from pageable memory: 67 ms
-// before, 18.7 with these (docs/performance.md). upload_block: one NVIDIA H200, 2026-11-23, that
+// before, 18.7 with these (lab/*-fused-filter). upload_block: one NVIDIA H200, 2026-11-23, that
 // search 18.3 ms with 4 MiB and 18.4 with 2; 4,194,304 points that stream for one query 45.7 and
 // 46.7.
 #pragma once

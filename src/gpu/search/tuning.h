@@ -1,7 +1,7 @@
 // Tuning numbers of the search and the device memory of its tiles. Plain host code: the planner and
 // the run use the same functions, so a plan's workspace is what the run allocates.
 //
-// The searches of docs/performance.md ran with these (one NVIDIA H100 80GB HBM3, 2026-11-21,
+// The searches of lab/*-fused-filter ran with these (one NVIDIA H100 80GB HBM3, 2026-11-21,
 // `kith-bench search
 // --goals`); they are a budget's share or keep a search responsive, and others have not been
 // recorded.

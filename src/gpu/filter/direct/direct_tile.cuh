@@ -17,7 +17,7 @@ namespace kith::gpu::direct {
 
 constexpr int tile = 128, threads = 256, warps = threads / 32;
 // Words of a row that are copied at once, and slices in flight: one is read while two are copied,
-// and two blocks fit a multiprocessor. Measured near the issue rate (docs/performance.md); other
+// and two blocks fit a multiprocessor. Near the issue rate (lab/*-direct-metrics-gpu); other
 // slices and stages have not been timed.
 constexpr int slice = 16, stages = 3;
 using Ring = SliceRing<tile, slice, stages, threads, 1>;

@@ -2,7 +2,7 @@
 // planner and the run.
 //
 // Reasoned for an H100 and an H200 (132 multiprocessors, clusters of up to 16 blocks) on
-// 2026-11-22; timings are in docs/performance.md ("Selections in small batches").
+// 2026-11-22; timings are in lab/*-select-small-batches.
 #pragma once
 
 #include <algorithm>

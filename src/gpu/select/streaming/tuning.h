@@ -1,7 +1,7 @@
 // Tuning numbers of threshold selection, and the device memory that follows from them. Plain host
 // code: the planner and the run use the same functions.
 //
-// The full scans of docs/performance.md ran with these: one NVIDIA H100 80GB HBM3, 2026-11-21, n
+// The full scans of lab/*-full-scans-gpu ran with these: one NVIDIA H100 80GB HBM3, 2026-11-21, n
 // 131,072, q 1,024, d 128, k 10.
 #pragma once
 
