@@ -80,11 +80,11 @@ planner::Request request(const Shape& shape, const MetricSpec& metric, const Opt
     r.selector = o.selector;
     if (!o.order.empty() && o.order != "ascending" && o.order != "descending")
         refuse("order: '{}'; expected ascending, descending or nothing", o.order);
-    r.order = o.order;
-    r.largest = o.largest;
-    r.sorted = o.sorted;
-    r.lengths = o.lengths.data != nullptr;
-    r.enqueue = o.enqueue;
+    r.selected.order = o.order;
+    r.selected.largest = o.largest;
+    r.selected.sorted = o.sorted;
+    r.selected.lengths = o.lengths.data != nullptr;
+    r.selected.enqueue = o.enqueue;
     return r;
 }
 

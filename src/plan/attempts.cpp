@@ -32,7 +32,7 @@ void add_attempts(const Request& r, const Machine& m, Plan& p) {
                                             .d = r.shape.d,
                                             .bf16 = m.bf16 && wide,
                                             .bytes = m.vnni && wide,
-                                            .has_tree = r.has_tree});
+                                            .has_tree = r.forms.tree == Form::ready});
     p.attempts.reserve(cpu::Steps::most);
     for (const cpu::ChainStep& step : steps) {
         const Attempt attempt{step.strategy->facts.name, cpu::text(step.when)};

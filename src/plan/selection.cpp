@@ -97,7 +97,7 @@ std::string gpu_selector(const Request& r, bool clusters, std::string& why) {
                      names_of(gpu::selectors));
         if (f64 && selector->types != gpu::SelectTypes::any)
             refuse("selector: '{}' serves f32; the values are f64", r.selector);
-        if (r.enqueue && selector->waits)
+        if (r.selected.enqueue && selector->waits)
             refuse("selector: '{}' waits for the device in mid-selection; it cannot be only enqueued", r.selector);
         const std::int64_t longest = gpu::longest_row(*selector, clusters);
         if (s.n > longest)
@@ -106,9 +106,9 @@ std::string gpu_selector(const Request& r, bool clusters, std::string& why) {
         if (r.explained) why += fmt::format("selector {}: forced. ", r.selector);
         return r.selector;
     }
-    const bool improving = r.order == (r.largest ? "ascending" : "descending");
+    const bool improving = r.selected.order == (r.selected.largest ? "ascending" : "descending");
     const gpu::SelectChoice& choice =
-        gpu::choose_selector({s.n, s.q, s.k, f64, improving, r.sorted, clusters, r.enqueue});
+        gpu::choose_selector({s.n, s.q, s.k, f64, improving, r.selected.sorted, clusters, r.selected.enqueue});
     if (r.explained) why += fmt::format("selector {}: {}. ", choice.selector, choice.reason);
     return choice.selector;
 }
@@ -119,7 +119,8 @@ double row_bytes(const Request& r, const gpu::Selector& selector) {
     const auto element = static_cast<double>(size_of(r.shape.type));
     // Of 16-bit floats, and of rows that are padded to one length, there is a copy as wide as f32 beside the others.
     const bool narrow = r.shape.type == ElementType::f16 || r.shape.type == ElementType::bf16;
-    const bool copied = (narrow && selector.types != gpu::SelectTypes::narrow) || (r.lengths && !selector.lengths);
+    const bool copied =
+        (narrow && selector.types != gpu::SelectTypes::narrow) || (r.selected.lengths && !selector.lengths);
     const double copies =
         (r.data_device == host_memory ? 3 : 1) * element + (narrow || copied ? 2 * std::max(element, 4.0) : 0);
     return static_cast<double>(r.shape.n) * (copies + static_cast<double>(selector.per_value)) +

@@ -19,6 +19,7 @@
 
 namespace {
 
+using kith::planner::Form;
 using kith::planner::Machine;
 using kith::planner::Request;
 
@@ -283,7 +284,7 @@ TEST(Plan, ClustersOfAnIndex) {
         machine.devices[0].capability = capability;
         Request r = of(shape, kith::metric::Gemm::l2);
         r.prepared = prepared;
-        r.no_clusters = r.no_projection = none;
+        r.forms.clusters = r.forms.pca = none ? Form::absent : Form::unknown;
         return kith::planner::make(r, machine);
     };
     const kith::Shape shape{1 << 20, 8192, 128, 10};
@@ -311,7 +312,7 @@ TEST(Plan, RadiiOfPointsInClusters) {
     const auto plan = [&](bool in_clusters, std::int64_t memory) {
         Request r = of(shape, kith::metric::Gemm::l2);
         r.prepared = r.all_points = true;
-        r.in_clusters = in_clusters;
+        r.forms.clusters = in_clusters ? Form::ready : Form::unknown;
         r.memory = memory;
         r.chunk_points = shape.n;
         return kith::planner::make(r, with_gpu(std::int64_t{70} << 30));
@@ -366,11 +367,12 @@ TEST(Plan, LooksForDirectionsOnGpus) {
     EXPECT_LT(plan({1 << 17, (1 << 15) - 1, 256, 10}, false).workspace_bytes, once.workspace_bytes);
     EXPECT_EQ(kith::Path::gemm_f16, plan({1 << 22, 1 << 15, 768, 10}, true, std::int64_t{8} << 30).path);
     Request has = of({1 << 22, 1, 768, 10}, kith::metric::Gemm::l2);
-    has.has_projection = has.prepared = true;
+    has.forms.pca = Form::ready;
+    has.prepared = true;
     has.chunk_points = 1 << 22;
     has.data_device = 0;
     EXPECT_EQ(kith::Path::projected, kith::planner::make(has, with_gpu(std::int64_t{14} << 30)).path);
-    has.has_projection = false;
+    has.forms.pca = Form::unknown;
     EXPECT_EQ(kith::Path::gemm_f16, kith::planner::make(has, with_gpu(std::int64_t{14} << 30)).path);
     Request r = of({1 << 17, 10, 64, 5}, kith::metric::Gemm::cross_entropy);
     r.path = "projected";
@@ -452,7 +454,10 @@ TEST(Plan, ComputesEveryValueOfVeryFewQueries) {
     for (const char* const path : {"projected", "gemm-i8"})
         EXPECT_EQ(1, plan(1 << 20, 1, 512, 10, [&](Request& r) { r.path = path; }).matrix_queries) << path;
     EXPECT_EQ(0, plan(1 << 20, 1, 128, 10, [](Request& r) { r.path = "clustered"; }).matrix_queries);
-    const auto projected = [](Request& r) { r.has_projection = r.prepared = true; };
+    const auto projected = [](Request& r) {
+        r.forms.pca = Form::ready;
+        r.prepared = true;
+    };
     EXPECT_EQ(1, plan(1 << 20, 1, 1024, 10, projected).matrix_queries);
     EXPECT_EQ(1, plan(1 << 20, 1, 1536, 10, projected).matrix_queries);
     EXPECT_EQ(0, plan(1 << 20, 1, 128, 10, [](Request& r) { r.path = "exact"; }).matrix_queries);
@@ -553,9 +558,9 @@ TEST(Plan, KeepsATreeThatHasBeenMade) {
         const auto path = [&] { return kith::planner::make(r, m).path; };
         for (const std::int64_t memory : {0, 1 << 20}) {
             r.memory = memory;
-            r.has_tree = false;
+            r.forms.tree = Form::unknown;
             EXPECT_EQ(memory == 0 && free > 1 << 20, path() == kith::Path::tree);
-            r.has_tree = true;
+            r.forms.tree = Form::ready;
             EXPECT_EQ(kith::Path::tree, path());
             r.shape.k = r.shape.n / 32;
             EXPECT_NE(kith::Path::tree, path());
@@ -877,7 +882,7 @@ TEST(PlanSelection, WhatASelectorCannotDoIsRefused) {
     older.devices[0].capability = 80;
     EXPECT_TRUE(has(refusal_of_selection(r, older), "at most 32768 values"));
     r.selector = "sampled-buckets";
-    r.enqueue = true;
+    r.selected.enqueue = true;
     EXPECT_TRUE(has(refusal_of_selection(r, with_large_gpu), "only enqueued"));
 }
 
@@ -887,16 +892,16 @@ TEST(PlanSelection, ChoosesOneThatServes) {
             for (std::int64_t k = 1; k <= cols; k = k * 3 + 1) {
                 for (const char* order : {"", "ascending", "descending"}) {
                     Request r = selecting(rows, cols, k);
-                    r.order = order;
-                    r.largest = k % 2;
-                    r.sorted = k % 5 != 0;
-                    r.enqueue = k % 7 == 0;
+                    r.selected.order = order;
+                    r.selected.largest = k % 2;
+                    r.selected.sorted = k % 5 != 0;
+                    r.selected.enqueue = k % 7 == 0;
                     r.shape.type = k % 3 ? kith::ElementType::f32 : kith::ElementType::f64;
                     const kith::Plan p = kith::planner::selection(r, with_large_gpu);
                     const kith::gpu::Selector* const s = kith::gpu::find_selector(p.selector);
                     ASSERT_NE(nullptr, s);
                     EXPECT_TRUE(kith::gpu::serves(
-                        *s, {.n = cols, .rows = rows, .k = k, .f64 = k % 3 == 0, .enqueue = r.enqueue}))
+                        *s, {.n = cols, .rows = rows, .k = k, .f64 = k % 3 == 0, .enqueue = r.selected.enqueue}))
                         << p.selector;
                     EXPECT_TRUE(has(p.why, "selector " + p.selector + ": ")) << p.why;
                     EXPECT_LE(p.workspace_bytes, std::int64_t{35} << 30);
@@ -916,9 +921,9 @@ TEST(PlanSelection, TheOrderHintMeansWhatLargestMakesOfIt) {
     EXPECT_TRUE(no.fits({.n = 100, .rows = 1, .k = 10}));
     EXPECT_FALSE(no.fits({.n = 100, .rows = 1, .k = 11}));
     Request down = selecting(10, 1 << 20, 10), up = down;
-    down.order = "descending";
-    up.order = "ascending";
-    up.largest = true;
+    down.selected.order = "descending";
+    up.selected.order = "ascending";
+    up.selected.largest = true;
     const kith::Plan p = kith::planner::selection(down, with_large_gpu);
     EXPECT_EQ(p, kith::planner::selection(up, with_large_gpu));
     EXPECT_EQ(p.selector, kith::gpu::choose_selector({.n = 1 << 20, .rows = 10, .k = 10, .improving = true}).selector);
