@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +18,7 @@
 #include "exact/refuse.h"
 #include "kith/error.h"
 #include "machine/lasting.h"
+#include "plan/costs.h"
 
 namespace kith::api {
 
@@ -167,6 +169,20 @@ std::string calibration_text(const std::vector<MeasuredRate>& rates, const std::
     return text;
 }
 
+MeasuredTime time_by_costs(const Shape& shape, const Options& options, const Plan& plan) {
+    MetricSpec metric;
+    metric.id = computed_metric(options.metric);
+    metric.params = {.p = options.metric.p, .d = shape.d, .packed_bits = options.metric.packed_bits};
+    if (metric.id == MetricId::formula || metric.id == MetricId::functor) return {};
+    planner::Request asked = request(shape, metric, options, host_memory);
+    asked.prepared = shape.prepared;
+    const planner::CostRates& rates = planner::built_in_costs(plan.isa);
+    const double seconds =
+        planner::cost_of(rates, plan.path, asked, shape.prepared || plan.path == Path::exact, plan.threads).seconds;
+    if (!std::isfinite(seconds)) return {};
+    return {seconds, fmt::format("built-in rates of {}: {}", rates.name, rates.source)};
+}
+
 MeasuredTime time_by(const planner::KnownMachine& known, const Shape& shape, const Options& options, const Plan& plan) {
     const bool cpu = plan.device == host_memory;
     const bool directions = plan.path == Path::projected, clusters = plan.path == Path::clustered,
@@ -198,6 +214,7 @@ MeasuredTime time_by(const planner::KnownMachine& known, const Shape& shape, con
         if (by_bytes > 0 && asked.k <= planner::most_measured_k(known, asked))
             seconds = seconds > 0 ? std::min(seconds, by_bytes) : by_bytes;
     }
+    if (seconds <= 0 && cpu && plan.distances.empty()) return time_by_costs(shape, options, plan);
     if (seconds <= 0)
         return {0,
                 fmt::format("{} on {} was not measured by path {}", asked.metric, known.facts.what, path_name(plan))};

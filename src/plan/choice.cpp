@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "cpu/filter/tuning.h"
 #include "cpu/search/strategies.h"
@@ -13,20 +14,17 @@
 #include "gpu/filter/tuning.h"
 #include "gpu/search/tuning.h"
 #include "plan/attempts.h"
+#include "plan/costs.h"
 #include "plan/gpu_tiles.h"
 
 namespace kith::planner {
 
 namespace {
 
-// Above this share of the points kept, filtering saves nothing over the scan.
-double largest_filter_share(bool gpu) {
-    return gpu ? gpu::tuning::filter_max_share : 0.1;
-}
-
-// A tree leaves out enough of so many points, for up to n / tree_share neighbours; making one costs what filtering so
-// many queries does.
+// A sample is asked about boxes of so many points, for up to n / tree_share neighbours; making a tree after it costs
+// what filtering so many queries does.
 constexpr std::int64_t tree_points = 4096, tree_share = 64, tree_queries = 1536;
+
 // Why the machine's GPUs, or the instruction set that was forced, cannot run the path; "" if they can.
 std::string not_here(const PathFacts& path, const Request& r, const Machine& m) {
     if (looks_at_less(path.path) && r.all_points) return "serves a number of neighbours, not a radius";
@@ -62,57 +60,106 @@ std::int64_t most_dimensions(const MetricFacts& metric) {
     return metric.traits.factored ? gpu::tuning::factored_max_dimensions : gpu::tuning::filter_max_dimensions;
 }
 
-// Whether the metric itself in f32 can filter, as it does instead of products where dimensions are few: it tells near
-// points apart that products do not.
-bool direct_serves(const Request& r, bool gpu, const Machine& m) {
-    if (r.shape.d > (gpu ? gpu::tuning::direct_dimensions : cpu::direct_dimensions)) return false;
+// Whether the metric itself in f32 can filter on a GPU, as it does instead of products where dimensions are few: it
+// tells near points apart that products do not.
+bool direct_serves(const Request& r, const Machine& m) {
+    if (r.shape.d > gpu::tuning::direct_dimensions) return false;
     const auto direct = std::find_if(paths().begin(), paths().end(),
                                      [](const PathFacts& path) { return path.path == Path::direct_f32; });
-    return obstacle(*direct, r, gpu, m).empty();
+    return obstacle(*direct, r, true, m).empty();
 }
 
-// Whether leaving out boxes of points saves more than their tree costs: nothing any more where it has been made. A
-// budget that was asked for is cut by what a filter takes, which is less.
-bool tree_saves(const Request& r, const Machine& m) {
-    const Shape& s = r.shape;
-    const bool leaves_out = s.n >= tree_points && s.k <= s.n / tree_share;
-    if (!leaves_out || r.forms.tree == Form::ready) return leaves_out;
-    return r.memory == 0 && tree_bytes(s) <= static_cast<double>(m.free_bytes) / 2 &&
-           (r.prepared || s.q >= tree_queries);
-}
-bool tree_pays(const Request& r, const Machine& m) {
-    return (r.shape.d <= exact::tree_dimensions || r.forms.boxes == Form::ready) && tree_saves(r, m);
+// Whether a tree of the points has been made, or has room: a budget that was asked for is cut by what a filter takes,
+// which is less.
+bool tree_has_room(const Request& r, const Machine& m) {
+    return r.forms.tree == Form::ready ||
+           (r.memory == 0 && tree_bytes(r.shape) <= static_cast<double>(m.free_bytes) / 2);
 }
 
-// Coarse panels serve so many coordinates and points, and at most n / tree_share neighbours.
-constexpr std::int64_t coarse_dimensions = 64, coarse_points = 1 << 14;
+// Coarse panels serve so many coordinates and points: a sample of fewer has no directions that tell anything.
+constexpr std::int64_t coarse_dimensions = 16, coarse_points = 256;
 bool coarse_panels_serve(const Shape& s, const Machine& m) {
     return s.d >= coarse_dimensions && s.d <= cpu::max_projected_dimensions && s.n >= coarse_points &&
-           s.k <= s.n / tree_share && projected_bytes(s) <= static_cast<double>(m.free_bytes) / 2;
+           projected_bytes(s) <= static_cast<double>(m.free_bytes) / 2;
 }
 
-// Whether directions of the points, if they have any, save more than finding them takes: of an Index, or for so many
-// queries, and pairs of these and points.
-constexpr std::int64_t projected_queries = 1024;
-constexpr double projected_pairs = 1 << 27;
-bool projection_may_pay(const Request& r, const Machine& m) {
-    const Shape& s = r.shape;
-    const double pairs = static_cast<double>(s.n) * static_cast<double>(s.q);
-    return coarse_panels_serve(s, m) && (r.prepared || (s.q >= projected_queries && pairs >= projected_pairs));
+// Whether the path may be taken on a CPU without being asked for.
+bool may_serve(const PathFacts& path, const Request& r, const Machine& m) {
+    if (!obstacle(path, r, false, m).empty()) return false;
+    if (path.path == Path::tree)
+        return r.leaves_out && tree_has_room(r, m) &&
+               (r.shape.d <= exact::tree_dimensions || r.forms.boxes == Form::ready);
+    // Filters give up queries with so many neighbours.
+    constexpr double most_share = 0.1;
+    const bool many = static_cast<double>(r.shape.k) > most_share * static_cast<double>(r.shape.n);
+    if (path.path != Path::exact && many) return false;
+    return !looks_at_less(path.path) || (r.leaves_out && coarse_panels_serve(r.shape, m));
 }
 
-// Whether numbers of 8 bits save more than rounding to them takes, and writing the rows behind them: of so many
-// queries, more of less than byte_dimensions, and so many coordinates for each neighbour, as each has candidates beyond
-// it. Two cores of a Zen 4 (docs/performance.md, "Rows of 16 bits").
-constexpr std::int64_t byte_queries = 768, byte_dimensions = 128, coordinates_per_neighbour = 1 << 16;
-bool bytes_may_pay(const Request& r, const Machine& m) {
-    const Shape& s = r.shape;
-    return coarse_panels_serve(s, m) && s.q >= byte_queries * byte_dimensions / std::min(s.d, byte_dimensions) &&
-           s.n * s.d >= coordinates_per_neighbour * s.k;
+// Whether the form that the path searches has been made, or will be ahead of the queries.
+bool is_ready(Path path, const Request& r) {
+    if (path == Path::exact) return true;
+    if (path == Path::tree && r.forms.tree == Form::ready) return true;
+    const bool made = r.chunk_points > 0;
+    if (!made) return r.prepared;
+    // What a sample decides at run time is one of the coarse forms.
+    return path == r.host_path || (looks_at_less(path) && looks_at_less(r.host_path));
 }
 
-// The same on a GPU, where matrix units need far more coordinates to be worth leaving some out, and all points fit.
-// Numbers of 8 bits pay from fewer on.
+// The request that a plan of prepared points is for: queries and neighbours are to come, and planned with one of each.
+Request to_rank(const Request& r) {
+    constexpr std::int64_t queries = 1024, neighbours = 10;
+    Request typical = r;
+    if (!r.prepared || r.chunk_points > 0 || r.shape.q > 1 || r.shape.k > 1) return typical;
+    typical.shape.q = queries;
+    typical.shape.k = neighbours;
+    return typical;
+}
+
+// The share of points that int8 pays for, where a sample is asked.
+constexpr double share_of_int8 = 0.5;
+// What of a search's time a PCA projection saves, of points as they come, many of which have no few directions: least
+// of few dimensions, as there are 16 directions and more.
+double gain_of_pca(std::int64_t d) {
+    constexpr double most = 0.2, directions = 32;
+    return most * std::max(0.0, 1 - directions / static_cast<double>(d));
+}
+
+// The cheapest of the paths that serve on a CPU. What a sample decides at run time costs what it is likely to.
+Choice cheapest_on_cpu(const Request& r, const Machine& m) {
+    const CostRates& rates = built_in_costs(r.isa.empty() ? m.isa : r.isa);
+    const Request asked = to_rank(r);
+    const int threads = r.threads > 0 ? r.threads : m.threads;
+    const auto cost = [&](Path path) { return cost_of(rates, path, asked, is_ready(path, r), threads); };
+    Path best = Path::exact;
+    Cost least{.seconds = std::numeric_limits<double>::infinity()};
+    const auto consider = [&](Path path, const Cost& own) {
+        if (own.seconds >= least.seconds) return;
+        best = path;
+        least = own;
+    };
+    bool pca = false, int8 = false;
+    for (const PathFacts& path : paths()) {
+        if (!may_serve(path, r, m)) continue;
+        if (path.path == Path::projected) pca = true;
+        else if (path.path == Path::gemm_i8) int8 = true;
+        else consider(path.path, cost(path.path));
+    }
+    if (int8) {
+        Cost own = cost(Path::gemm_i8);
+        own.seconds = share_of_int8 * own.seconds + (1 - share_of_int8) * (own.sample + least.seconds);
+        consider(Path::gemm_i8, own);
+    }
+    if (pca) {
+        Cost own = cost(Path::projected);
+        own.seconds = own.sample + least.seconds - gain_of_pca(r.shape.d) * (least.seconds - least.prepare);
+        consider(Path::projected, own);
+    }
+    return {best, best == Path::gemm_i8 ? ", where a sample says that it pays" : "", least.seconds};
+}
+
+// Whether a PCA projection may pay on a GPU, where matrix units need far more coordinates to be worth leaving some out,
+// and all points fit; int8 pays from fewer on.
 constexpr std::int64_t gpu_projected_dimensions = 256, gpu_byte_dimensions = 64, gpu_projected_points = 1 << 17,
                        gpu_projected_queries = 1 << 15;
 bool gpu_projection_may_pay(const Request& r, const Machine::Device& device) {
@@ -161,6 +208,38 @@ std::string why_unfiltered(const Request& r) {
     return few_pairs(r.shape) ? ", as the pairs are too few for a filter" : "";
 }
 
+// Why nothing is filtered for so many neighbours, behind the path's sentence.
+std::string why_many(double share) {
+    return fmt::format(", as k is {:.0f} % of n", 100 * share);
+}
+
+bool gpu_sample_may_pay(Path path, const Request& r, const Machine::Device& device) {
+    if (path == Path::clustered) return clusters_may_pay(r, device);
+    // Where clusters may be left out, they are looked for first.
+    return gpu_projection_may_pay(r, device) && (r.forms.pca == Form::ready || !clusters_may_pay(r, device));
+}
+
+// The first of the paths that serve on a GPU, in the order of preference.
+Choice first_on_gpu(const Request& r, const Machine::Device& device, const Machine& m) {
+    const double share = static_cast<double>(r.shape.k) / static_cast<double>(std::max<std::int64_t>(1, r.shape.n));
+    const bool many = share > gpu::tuning::filter_max_share || r.shape.k > gpu::tuning::filter_max_k;
+    const bool filters = !many && r.shape.d <= most_dimensions(r.metric) && !(r.metric.user && few_pairs(r.shape));
+    const bool direct = direct_serves(r, m);
+    for (const PathFacts& path : paths()) {
+        if (!obstacle(path, r, true, m).empty()) continue;
+        if (path.path == Path::tree) {
+            if (r.leaves_out && gpu_tree_may_pay(r, device, direct)) return {path.path, ""};
+            continue;
+        }
+        if (path.path == Path::exact) return {path.path, many ? why_many(share) : why_unfiltered(r)};
+        if (!filters || path.path == Path::gemm_i8) continue;
+        if (looks_at_less(path.path) && !(r.leaves_out && gpu_sample_may_pay(path.path, r, device))) continue;
+        if (path.path != Path::direct_f32 && direct) continue;
+        return {path.path, ""};
+    }
+    refuse("path: none serves this metric");
+}
+
 }  // namespace
 
 std::string first_of(const Request& r, bool gpu) {
@@ -185,33 +264,7 @@ Choice choose_path(const Request& r, const Machine::Device* device, const Machin
         }
         refuse("path: '{}' is unknown; possible here: {}", r.path, choices(r, gpu, m));
     }
-    const double share = static_cast<double>(r.shape.k) / static_cast<double>(std::max<std::int64_t>(1, r.shape.n));
-    const bool many = share > largest_filter_share(gpu) || (gpu && r.shape.k > gpu::tuning::filter_max_k);
-    for (const PathFacts& path : paths()) {
-        if (!obstacle(path, r, gpu, m).empty()) continue;
-        const bool filter = path.path != Path::exact;
-        if (path.path == Path::tree) {
-            if (!r.leaves_out || !(gpu ? gpu_tree_may_pay(r, *device, direct_serves(r, gpu, m)) : tree_pays(r, m)))
-                continue;
-            return {path.path, ""};
-        }
-        if (path.path == Path::projected && !r.leaves_out) continue;
-        if (path.path == Path::projected && !(gpu ? gpu_projection_may_pay(r, *device) : projection_may_pay(r, m)))
-            continue;
-        // Where clusters may be left out, they are looked for first.
-        if (path.path == Path::projected && gpu && r.forms.pca != Form::ready && clusters_may_pay(r, *device)) continue;
-        if (path.path == Path::clustered && !(r.leaves_out && clusters_may_pay(r, *device))) continue;
-        if (path.path == Path::gemm_bf16 && r.shape.d < cpu::min_bf16_dimensions) continue;
-        // What "projected" becomes where a sample has no directions; where that is not worth asking, on a CPU alone.
-        if (path.path == Path::gemm_i8 && (gpu || !r.leaves_out || !bytes_may_pay(r, m))) continue;
-        if (filter && (many || wide || (r.metric.user && few_pairs(r.shape)))) continue;
-        if (filter && path.path != Path::direct_f32 && direct_serves(r, gpu, m)) continue;
-        return {path.path, path.path == Path::gemm_i8 ? ", where a sample says that it pays"
-                           : !filter && many          ? fmt::format(", as k is {:.0f} % of n", 100 * share)
-                           : !filter && gpu           ? why_unfiltered(r)
-                                                      : ""};
-    }
-    refuse("path: none serves this metric");
+    return gpu ? first_on_gpu(r, *device, m) : cheapest_on_cpu(r, m);
 }
 
 Path behind_tree(const Request& r, const Machine::Device& device, const Machine& m) {
@@ -228,8 +281,9 @@ bool tries_tree(const Request& r, const Machine::Device* device, const Machine& 
         r.metric.user)
         return false;
     constexpr std::int64_t least_points_gpu = 1 << 16;
-    return device ? r.prepared && r.memory == 0 && r.shape.n >= least_points_gpu && gpu_tree_saves(r, *device)
-                  : tree_saves(r, m);
+    if (device) return r.prepared && r.memory == 0 && r.shape.n >= least_points_gpu && gpu_tree_saves(r, *device);
+    const bool many = r.prepared || r.forms.tree == Form::ready || r.shape.q >= tree_queries;
+    return many && r.shape.n >= tree_points && r.shape.k <= r.shape.n / tree_share && tree_has_room(r, m);
 }
 
 }  // namespace kith::planner

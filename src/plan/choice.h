@@ -11,6 +11,7 @@ namespace kith::planner {
 struct Choice {
     Path path = Path::exact;
     std::string because;
+    double seconds = 0;  // by the planner's rates; 0: there are none
 };
 
 // `device`: the GPU, or null. Throws invalid_argument for a path that is unknown or cannot serve.
