@@ -196,6 +196,7 @@ def seconds(rates, s, path, device, threads):
 
 
 LEAST = (256, 16)  # points and coordinates of coarse filters
+LEAST_BF16 = 32
 SHARE_OF_INT8, GAIN_OF_PCA = .5, .2
 
 
@@ -214,7 +215,13 @@ def choice_of(rates, s, device, threads):
     def cost(path):
         return seconds(rates, s, path, device, threads)
 
-    costs = {p: cost(p) for p in s["forced"] if p not in SAMPLED and (p != "tree" or s["d"] <= 8) and (p in ("exact", "tree") or not is_many(s))}
+    def may_serve(path):
+        """As in choice.cpp."""
+        if path == "tree":
+            return s["d"] <= 8
+        return path == "exact" or not is_many(s) and path not in SAMPLED and (path != "gemm-bf16" or s["d"] >= LEAST_BF16)
+
+    costs = {p: cost(p) for p in s["forced"] if may_serve(p)}
     best = min(costs, key=costs.get)
     coarse = not is_many(s) and s["n"] >= LEAST[0] and LEAST[1] <= s["d"] <= 4096 and device == "cpu"
     if coarse and "gemm-i8" in s["forced"]:

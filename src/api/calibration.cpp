@@ -18,6 +18,7 @@
 #include "exact/refuse.h"
 #include "kith/error.h"
 #include "machine/lasting.h"
+#include "plan/choice.h"
 #include "plan/costs.h"
 
 namespace kith::api {
@@ -170,15 +171,17 @@ std::string calibration_text(const std::vector<MeasuredRate>& rates, const std::
 }
 
 MeasuredTime time_by_costs(const Shape& shape, const Options& options, const Plan& plan) {
+    const MetricId id = computed_metric(options.metric);
+    if (plan.device != host_memory || id == MetricId::formula || id == MetricId::functor) return {};
     MetricSpec metric;
-    metric.id = computed_metric(options.metric);
+    metric.id = id;
     metric.params = {.p = options.metric.p, .d = shape.d, .packed_bits = options.metric.packed_bits};
-    if (metric.id == MetricId::formula || metric.id == MetricId::functor) return {};
     planner::Request asked = request(shape, metric, options, host_memory);
     asked.prepared = shape.prepared;
+    asked.threads = plan.threads;
+    asked.isa = plan.isa;
     const planner::CostRates& rates = planner::built_in_costs(plan.isa);
-    const double seconds =
-        planner::cost_of(rates, plan.path, asked, shape.prepared || plan.path == Path::exact, plan.threads).seconds;
+    const double seconds = planner::planned_seconds(rates, asked, plan);
     if (!std::isfinite(seconds)) return {};
     return {seconds, fmt::format("built-in rates of {}: {}", rates.name, rates.source)};
 }

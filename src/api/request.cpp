@@ -92,7 +92,7 @@ Plan plan_search(const Shape& shape, const MetricSpec& metric, const Options& op
                  bool& allocating, bool prepared, bool all_points) {
     planner::Request asked = request(shape, metric, options, data_device);
     asked.share = share;
-    asked.prepared = prepared;
+    asked.prepared = asked.ahead = prepared;
     asked.all_points = all_points;
     Plan plan = planner::make(asked, machine(options.device));
     allocating = plan.device != host_memory && options.memory == 0;
@@ -104,7 +104,7 @@ constexpr std::int64_t assumed_free = std::int64_t{256} << 20;
 
 Plan plan_selection(const MatrixView& m, std::int64_t k, const Options& options, bool explained) {
     planner::Request asked = request({m.cols, m.rows, 1, k, m.type, false}, MetricSpec{}, options, m.device);
-    asked.explained = explained;
+    asked.selected.explained = explained;
     if (options.memory == 0 && m.device != host_memory) {
         const planner::Machine here = machine(options.device, assumed_free);
         if (planner::selection_bytes(asked, here) <= assumed_free / 2.0) return planner::selection(asked, here);

@@ -93,6 +93,7 @@ bool may_serve(const PathFacts& path, const Request& r, const Machine& m) {
     constexpr double most_share = 0.1;
     const bool many = static_cast<double>(r.shape.k) > most_share * static_cast<double>(r.shape.n);
     if (path.path != Path::exact && many) return false;
+    if (path.path == Path::gemm_bf16 && r.shape.d < cpu::min_bf16_dimensions) return false;
     return !looks_at_less(path.path) || (r.leaves_out && coarse_panels_serve(r.shape, m));
 }
 
@@ -100,17 +101,17 @@ bool may_serve(const PathFacts& path, const Request& r, const Machine& m) {
 bool is_ready(Path path, const Request& r) {
     if (path == Path::exact) return true;
     if (path == Path::tree && r.forms.tree == Form::ready) return true;
-    const bool made = r.chunk_points > 0;
-    if (!made) return r.prepared;
+    if (r.ahead) return true;  // the form is made once, for all queries to come
+    if (r.chunk_points == 0) return r.prepared;
     // What a sample decides at run time is one of the coarse forms.
     return path == r.host_path || (looks_at_less(path) && looks_at_less(r.host_path));
 }
 
-// The request that a plan of prepared points is for: queries and neighbours are to come, and planned with one of each.
+// The request whose costs count: where points are prepared ahead, typical queries and neighbours.
 Request to_rank(const Request& r) {
     constexpr std::int64_t queries = 1024, neighbours = 10;
     Request typical = r;
-    if (!r.prepared || r.chunk_points > 0 || r.shape.q > 1 || r.shape.k > 1) return typical;
+    if (!r.ahead) return typical;
     typical.shape.q = queries;
     typical.shape.k = neighbours;
     return typical;
@@ -125,12 +126,37 @@ double gain_of_pca(std::int64_t d) {
     return most * std::max(0.0, 1 - directions / static_cast<double>(d));
 }
 
-// The cheapest of the paths that serve on a CPU. What a sample decides at run time costs what it is likely to.
-Choice cheapest_on_cpu(const Request& r, const Machine& m) {
-    const CostRates& rates = built_in_costs(r.isa.empty() ? m.isa : r.isa);
-    const Request asked = to_rank(r);
-    const int threads = r.threads > 0 ? r.threads : m.threads;
-    const auto cost = [&](Path path) { return cost_of(rates, path, asked, is_ready(path, r), threads); };
+// What paths of a CPU cost. Where a sample decides at run time, it counts what is likely.
+class CpuCosts {
+public:
+    CpuCosts(const CostRates& rates, const Request& r, int threads)
+        : rates_(rates), request_(r), asked_(to_rank(r)), threads_(threads) {}
+
+    Cost of(Path path) const { return cost_of(rates_, path, asked_, is_ready(path, request_), threads_); }
+    // `otherwise`: the cheapest path without a sample.
+    Cost of_int8(const Cost& otherwise) const {
+        Cost own = of(Path::gemm_i8);
+        own.seconds = share_of_int8 * own.seconds + (1 - share_of_int8) * (own.sample + otherwise.seconds);
+        return own;
+    }
+    // `otherwise`: the cheapest path without PCA.
+    Cost of_pca(const Cost& otherwise) const {
+        Cost own = of(Path::projected);
+        const double saved = gain_of_pca(asked_.shape.d) * (otherwise.seconds - otherwise.prepare);
+        own.seconds = own.sample + otherwise.seconds - saved;
+        return own;
+    }
+
+private:
+    const CostRates& rates_;
+    const Request& request_;
+    Request asked_;
+    int threads_;
+};
+
+// The cheapest of the paths that serve on a CPU.
+Choice cheapest(const Request& r, const Machine& m) {
+    const CpuCosts costs(built_in_costs(r.isa.empty() ? m.isa : r.isa), r, r.threads > 0 ? r.threads : m.threads);
     Path best = Path::exact;
     Cost least{.seconds = std::numeric_limits<double>::infinity()};
     const auto consider = [&](Path path, const Cost& own) {
@@ -143,19 +169,22 @@ Choice cheapest_on_cpu(const Request& r, const Machine& m) {
         if (!may_serve(path, r, m)) continue;
         if (path.path == Path::projected) pca = true;
         else if (path.path == Path::gemm_i8) int8 = true;
-        else consider(path.path, cost(path.path));
+        else consider(path.path, costs.of(path.path));
     }
-    if (int8) {
-        Cost own = cost(Path::gemm_i8);
-        own.seconds = share_of_int8 * own.seconds + (1 - share_of_int8) * (own.sample + least.seconds);
-        consider(Path::gemm_i8, own);
-    }
-    if (pca) {
-        Cost own = cost(Path::projected);
-        own.seconds = own.sample + least.seconds - gain_of_pca(r.shape.d) * (least.seconds - least.prepare);
-        consider(Path::projected, own);
-    }
+    if (int8) consider(Path::gemm_i8, costs.of_int8(least));
+    if (pca) consider(Path::projected, costs.of_pca(least));
     return {best, best == Path::gemm_i8 ? ", where a sample says that it pays" : "", least.seconds};
+}
+
+// Prepared points that are not there to be asked have the forms that an Index would have made ahead.
+Request as_prepared(const Request& r, const Machine& m) {
+    Request call = r, before = r;
+    if (!r.prepared || r.ahead || r.chunk_points > 0) return call;
+    before.ahead = true;
+    call.chunk_points = r.shape.n;
+    call.host_path = cheapest(before, m).path;
+    if (call.host_path == Path::tree) call.forms.tree = Form::ready;
+    return call;
 }
 
 // Whether a PCA projection may pay on a GPU, where matrix units need far more coordinates to be worth leaving some out,
@@ -264,7 +293,18 @@ Choice choose_path(const Request& r, const Machine::Device* device, const Machin
         }
         refuse("path: '{}' is unknown; possible here: {}", r.path, choices(r, gpu, m));
     }
-    return gpu ? first_on_gpu(r, *device, m) : cheapest_on_cpu(r, m);
+    return gpu ? first_on_gpu(r, *device, m) : cheapest(as_prepared(r, m), m);
+}
+
+double planned_seconds(const CostRates& rates, const Request& request, const Plan& plan) {
+    const CpuCosts costs(rates, request, plan.threads);
+    const bool sampled = !plan.forced && looks_at_less(plan.path);
+    if (!sampled) return costs.of(plan.path).seconds;
+    Cost least{.seconds = std::numeric_limits<double>::infinity()};
+    for (const Path path : {Path::gemm_bf16, Path::gemm_f32, Path::direct_f32, Path::exact})
+        if (const Cost own = costs.of(path); own.seconds < least.seconds) least = own;
+    if (const Cost own = costs.of_int8(least); own.seconds < least.seconds) least = own;
+    return plan.path == Path::projected ? costs.of_pca(least).seconds : least.seconds;
 }
 
 Path behind_tree(const Request& r, const Machine::Device& device, const Machine& m) {

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "plan/costs.h"
 #include "plan/planner.h"
 
 namespace kith::planner {
@@ -16,6 +17,9 @@ struct Choice {
 
 // `device`: the GPU, or null. Throws invalid_argument for a path that is unknown or cannot serve.
 Choice choose_path(const Request& request, const Machine::Device* device, const Machine& machine);
+
+// Seconds of a search by a plan of a CPU, where a sample may decide what is likely; infinity where rates are absent.
+double planned_seconds(const CostRates& rates, const Request& request, const Plan& plan);
 
 // The strategy of the CPU that Options::path puts ahead of the planner's choice; "": none.
 std::string first_of(const Request& request, bool gpu);

@@ -60,8 +60,9 @@ struct SelectionRequest {
     std::string order;  // "", "ascending" or "descending"
     bool largest = false;
     bool sorted = true;
-    bool lengths = false;  // rows have their own
-    bool enqueue = false;  // the host may not wait
+    bool lengths = false;   // rows have their own
+    bool enqueue = false;   // the host may not wait
+    bool explained = true;  // Plan::why is wanted
 };
 
 // The request, free of callbacks and data. data_device: where the points lie.
@@ -76,6 +77,7 @@ struct Request {
     std::string path, selector, isa;
     bool all_points = false;  // every point may be wanted, as within a radius: no PCA projection
     bool prepared = false;    // the points are, ahead of their queries, of which there may be many
+    bool ahead = false;       // and this plan prepares them: neither queries nor neighbours are known
     bool leaves_out = true;   // paths that leave out points unseen may be chosen
     Forms forms;
     std::int64_t point_element = 0;  // bytes of a prepared coordinate; 0: as `shape` says, of which queries may differ
@@ -84,7 +86,6 @@ struct Request {
     Path host_path = Path::exact;
     std::int64_t most_queries = 0;  // of a tile on a GPU; 0: to be decided
     SelectionRequest selected;
-    bool explained = true;  // Plan::why of a selection is wanted
 };
 
 // Whether a plan's search asks the numbers of 8 bits of all points before any of these stream.

@@ -103,13 +103,13 @@ std::string gpu_selector(const Request& r, bool clusters, std::string& why) {
         if (s.n > longest)
             refuse("selector: '{}' serves rows of at most {} values on this device; they have {}", r.selector, longest,
                    s.n);
-        if (r.explained) why += fmt::format("selector {}: forced. ", r.selector);
+        if (r.selected.explained) why += fmt::format("selector {}: forced. ", r.selector);
         return r.selector;
     }
     const bool improving = r.selected.order == (r.selected.largest ? "ascending" : "descending");
     const gpu::SelectChoice& choice =
         gpu::choose_selector({s.n, s.q, s.k, f64, improving, r.selected.sorted, clusters, r.selected.enqueue});
-    if (r.explained) why += fmt::format("selector {}: {}. ", choice.selector, choice.reason);
+    if (r.selected.explained) why += fmt::format("selector {}: {}. ", choice.selector, choice.reason);
     return choice.selector;
 }
 
@@ -152,7 +152,8 @@ void plan_gpu(const Request& r, const Machine::Device& device, Plan& p) {
                     fmt::format("memory: {:.0f} bytes{}; one row of this selection needs {:.0f}", budget,
                                 r.memory > 0 ? "" : ", half of what is free", needed));
     p.workspace_bytes = static_cast<std::int64_t>(needed);
-    if (r.explained) p.why += fmt::format("{} rows at a time, within {:.2f} GiB.", p.query_tile, budget / (1 << 30));
+    if (r.selected.explained)
+        p.why += fmt::format("{} rows at a time, within {:.2f} GiB.", p.query_tile, budget / (1 << 30));
 }
 
 }  // namespace
@@ -188,7 +189,7 @@ Plan selection(const Request& r, const Machine& machine) {
         return p;
     }
     const Machine::Device& device = machine.devices[static_cast<std::size_t>(p.device)];
-    if (r.explained) p.why = fmt::format("device cuda:{} ({}). ", p.device, device.name);
+    if (r.selected.explained) p.why = fmt::format("device cuda:{} ({}). ", p.device, device.name);
     p.isa = machine.isa;
     p.threads = r.threads > 0 ? r.threads : machine.threads;
     plan_gpu(r, device, p);

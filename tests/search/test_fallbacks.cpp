@@ -222,7 +222,7 @@ TEST(Fallbacks, QueriesWithoutADirection) {
             // Of an infinite coordinate the product is none.
             data.points[static_cast<std::size_t>(7 * data.d)] = std::numeric_limits<float>::infinity();
             const auto want = search(data.points_view(), data.queries_view(), 10, on_cpu("inner_product", "exact"));
-            const auto got = search(data.points_view(), data.queries_view(), 10, on_cpu("inner_product", ""));
+            const auto got = search(data.points_view(), data.queries_view(), 10, on_cpu("inner_product", "gemm-f32"));
             cpu_searches::expect_same(want, got, "infinite");
             EXPECT_EQ(0, got.report.scanned);
         }

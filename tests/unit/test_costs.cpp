@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "cpu/filter/tuning.h"
 #include "kith/error.h"
 #include "plan/choice.h"
 #include "plan/costs.h"
@@ -119,6 +120,7 @@ TEST(Costs, TheCheapestPathIsChosen) {
         const bool many = static_cast<double>(r.shape.k) > 0.1 * static_cast<double>(r.shape.n);
         for (const Path path : {Path::gemm_bf16, Path::gemm_f32, Path::direct_f32, Path::exact}) {
             if (!runs_on(path, m) || (many && path != Path::exact)) continue;
+            if (path == Path::gemm_bf16 && r.shape.d < kith::cpu::min_bf16_dimensions) continue;
             EXPECT_LE(least, cost_of(rates, path, whole, false, m.threads).seconds) << name(path) << name(chosen);
         }
         EXPECT_EQ(chosen, choose_path(whole, nullptr, m).path);

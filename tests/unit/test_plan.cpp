@@ -215,7 +215,7 @@ TEST(Plan, ProjectsManyQueriesOfManyDimensions) {
     m.devices.clear();
     const auto path = [&](kith::Shape shape, bool prepared = false, bool radius = false) {
         Request r = of(shape, kith::metric::Gemm::l2);
-        r.prepared = prepared;
+        r.prepared = r.ahead = prepared;
         r.all_points = radius;
         return kith::planner::make(r, m).path;
     };
@@ -263,6 +263,9 @@ TEST(Plan, TakesBf16WhereTheMachineHasIt) {
     m.bf16 = false;
     EXPECT_NE(std::string::npos, refusal().find("AVX512_BF16"));
     r.path = "";
+    EXPECT_EQ(kith::Path::gemm_f32, kith::planner::make(r, m).path);
+    m.bf16 = true;
+    r.shape.d = 8;
     EXPECT_EQ(kith::Path::gemm_f32, kith::planner::make(r, m).path);
 }
 
