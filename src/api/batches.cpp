@@ -26,17 +26,21 @@ namespace kith {
 
 namespace {
 
-// A launch that takes no more than this plans without asking the device what is free, which takes longer.
+// A launch that takes no more than this plans without asking the device what is free, which takes
+// longer.
 constexpr std::int64_t assumed_free = std::int64_t{256} << 20;
 // Roughly what a search of a batch takes one thread: to know whether others are worth waking.
 constexpr double search_microseconds = 10, pair_microseconds = 1.0 / 500;
 
-void check_range(std::int64_t first, std::int64_t count, std::int64_t rows, std::size_t batch, const char* what) {
+void check_range(std::int64_t first, std::int64_t count, std::int64_t rows, std::size_t batch,
+                 const char* what) {
     if (first < 0 || count < 0 || first > rows || count > rows - first)
-        refuse("batches: {} of batch {}: {} rows from {}; there are {}", what, batch, count, first, rows);
+        refuse("batches: {} of batch {}: {} rows from {}; there are {}", what, batch, count, first,
+               rows);
 }
 
-void check_batches(const MatrixView& points, const MatrixView& queries, const std::vector<Batch>& batches) {
+void check_batches(const MatrixView& points, const MatrixView& queries,
+                   const std::vector<Batch>& batches) {
     std::int64_t end = 0;
     for (std::size_t i = 0; i < batches.size(); ++i) {
         const Batch& b = batches[i];
@@ -44,14 +48,16 @@ void check_batches(const MatrixView& points, const MatrixView& queries, const st
         check_range(b.first_query, b.queries, queries.rows, i, "queries");
         if (b.queries == 0) continue;
         if (b.first_query < end)
-            refuse("batches: queries of batch {} begin at {}; expected {} or more, behind those before", i,
-                   b.first_query, end);
+            refuse(
+                "batches: queries of batch {} begin at {}; expected {} or more, behind those "
+                "before",
+                i, b.first_query, end);
         end = b.first_query + b.queries;
     }
 }
 
-void check(const MatrixView& points, const MatrixView& queries, const std::vector<Batch>& batches, std::int64_t k,
-           const Options& options) {
+void check(const MatrixView& points, const MatrixView& queries, const std::vector<Batch>& batches,
+           std::int64_t k, const Options& options) {
     api::check_view(points, "points", 0);
     api::check_view(queries, "queries", 0);
     api::check_dimensions(points.cols, queries.cols);
@@ -71,9 +77,14 @@ bool empty(const Batch& b) {
 // One call of search_batches_into().
 class Batches {
 public:
-    Batches(const MatrixView& points, const MatrixView& queries, const std::vector<Batch>& batches, std::int64_t k,
-            const Options& options, const NeighborsView& out)
-        : points_(points), queries_(queries), batches_(batches), k_(k), options_(options), out_(out) {
+    Batches(const MatrixView& points, const MatrixView& queries, const std::vector<Batch>& batches,
+            std::int64_t k, const Options& options, const NeighborsView& out)
+        : points_(points),
+          queries_(queries),
+          batches_(batches),
+          k_(k),
+          options_(options),
+          out_(out) {
         for (const Batch& b : batches) {
             pairs_ += pairs_of(b);
             report_.queries += b.queries;
@@ -104,7 +115,8 @@ private:
         const planner::BatchesPlan plan = planned();
         if (plan.run == planner::BatchesRun::together && together(plan)) {
             report_.path = "batches";
-            report_.device = fmt::format("cuda:{} ({})", plan.device, gpu::device_facts(plan.device).name);
+            report_.device =
+                fmt::format("cuda:{} ({})", plan.device, gpu::device_facts(plan.device).name);
             report_.certified = report_.queries;
             strategy::infer(report_);
         } else if (plan.run == planner::BatchesRun::tasks) {
@@ -117,7 +129,8 @@ private:
         return report_;
     }
 
-    // A search of a batch has refused: of a coordinate, the first one by its row among those of all batches.
+    // A search of a batch has refused: of a coordinate, the first one by its row among those of all
+    // batches.
     void name_value() const {
         MetricSpec metric;
         metric.id = api::computed_metric(options_.metric);
@@ -126,24 +139,30 @@ private:
         ProgressMeter progress(silent, 0);
         for (const Batch& b : batches_) {
             if (empty(b)) continue;
-            const auto check = [&](const MatrixView& all, const char* what, std::int64_t first, std::int64_t count) {
-                api::check_values(api::rows_of(all, first, count), metric, what, api::threads_of(options_), progress,
-                                  first);
+            const auto check = [&](const MatrixView& all, const char* what, std::int64_t first,
+                                   std::int64_t count) {
+                api::check_values(api::rows_of(all, first, count), metric, what,
+                                  api::threads_of(options_), progress, first);
             };
             check(points_, "points", b.first_point, b.points);
             check(queries_, "queries", b.first_query, b.queries);
         }
     }
 
-    double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+    double seconds() const {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    }
 
     planner::BatchesPlan planned() const {
         MetricSpec metric;
         metric.id = api::computed_metric(options_.metric);
         metric.functor = options_.metric.functor;
-        const auto shape = planner::shape_of(points_, queries_, batches_, k_, options_.f64, out_.device);
-        const planner::Request request = api::request(shape.shape, metric, options_, points_.device);
-        planner::BatchesPlan plan = planner::batches(request, shape, api::machine(options_.device, assumed_free));
+        const auto shape =
+            planner::shape_of(points_, queries_, batches_, k_, options_.f64, out_.device);
+        const planner::Request request =
+            api::request(shape.shape, metric, options_, points_.device);
+        planner::BatchesPlan plan =
+            planner::batches(request, shape, api::machine(options_.device, assumed_free));
         if (plan.device == host_memory || options_.memory > 0 ||
             planner::batches_bytes(shape, plan.device, points_.device) <= assumed_free / 2)
             return plan;
@@ -155,10 +174,12 @@ private:
         ProgressMeter progress(options_.progress, pairs_);
         const MetricSpec metric = api::validate_metric(options_.metric, points_, 1, progress);
         try {
-            gpu::search_batches(
-                {points_, queries_, batches_, k_, metric, plan.device, options_.f64, options_.stream, progress, out_});
+            gpu::search_batches({points_, queries_, batches_, k_, metric, plan.device, options_.f64,
+                                 options_.stream, progress, out_});
         } catch (const Error& error) {
-            if (error.code() != ErrorCode::out_of_memory || options_.memory > 0 || progress.cancelled()) throw;
+            if (error.code() != ErrorCode::out_of_memory || options_.memory > 0 ||
+                progress.cancelled())
+                throw;
             return false;
         }
         return true;
@@ -170,8 +191,8 @@ private:
         const bool free = options.path.empty() && options.selector.empty() && options.memory == 0 &&
                           options.metric.id < MetricId::formula;
         if (options.device == "cpu" && free)
-            options.path =
-                planner::batch_path(api::traits_of(api::computed_metric(options.metric)), b, points_.cols, k_);
+            options.path = planner::batch_path(api::traits_of(api::computed_metric(options.metric)),
+                                               b, points_.cols, k_);
         return search_into(api::rows_of(points_, b.first_point, b.points),
                            api::rows_of(queries_, b.first_query, b.queries), k_, options,
                            api::rows_of(out_, b.first_query, k_, options_.f64));
@@ -195,7 +216,8 @@ private:
         if (options_.progress)
             options.progress = [&](const Progress& p) {
                 const machine::FloatState state;
-                return machine::for_caller(options_.progress)(Progress{done + p.done, pairs_, seconds(), p.stage});
+                return machine::for_caller(options_.progress)(
+                    Progress{done + p.done, pairs_, seconds(), p.stage});
             };
         for (const std::size_t i : which) {
             count(one(batches_[i], options));
@@ -216,12 +238,14 @@ private:
         points_ = api::on_host(points_, point_storage);
         queries_ = api::on_host(queries_, query_storage);
         const NeighborsView to = out_;
-        const auto cells = static_cast<std::size_t>(queries_.rows * k_), bytes = cells * (options_.f64 ? 8 : 4);
+        const auto cells = static_cast<std::size_t>(queries_.rows * k_),
+                   bytes = cells * (options_.f64 ? 8 : 4);
         const bool staged = to.device != host_memory;
         if (staged) api::check_result_memory(k_, queries_.rows, 8 + (options_.f64 ? 8 : 4));
         std::vector<std::int64_t> ids(staged ? cells : 0);
         std::vector<std::byte> distances(staged && to.distances ? bytes : 0);
-        if (staged) out_ = {ids.data(), distances.empty() ? nullptr : distances.data(), host_memory};
+        if (staged)
+            out_ = {ids.data(), distances.empty() ? nullptr : distances.data(), host_memory};
         options_.device = "cpu";
         fill_missing();
         share(plan);
@@ -233,15 +257,16 @@ private:
         std::vector<std::size_t> tasks, others;
         for (std::size_t i = 0; i < batches_.size(); ++i) {
             if (empty(batches_[i])) continue;
-            (planner::is_task(pairs_of(batches_[i]), pairs_, plan.threads) ? tasks : others).push_back(i);
+            (planner::is_task(pairs_of(batches_[i]), pairs_, plan.threads) ? tasks : others)
+                .push_back(i);
         }
         Options alone = options_;
         alone.threads = 1;
         alone.progress = nullptr;
         ProgressMeter progress(options_.progress, pairs_);
         std::mutex counting;
-        const machine::ThreadPool::Cost cost(search_microseconds * static_cast<double>(tasks.size()) +
-                                             pair_microseconds * pairs_);
+        const machine::ThreadPool::Cost cost(
+            search_microseconds * static_cast<double>(tasks.size()) + pair_microseconds * pairs_);
         const auto search_one = [&](std::int64_t task) {
             const Batch& b = batches_[tasks[static_cast<std::size_t>(task)]];
             const Report part = one(b, alone);
@@ -273,7 +298,8 @@ private:
         constexpr std::int64_t values = 1 << 16;
         const std::int64_t rows = std::max<std::int64_t>(1, values / k_);
         for (; first < last; first += rows)
-            api::put_missing(std::min(rows, last - first), k_, api::traits_of(options_.metric.id).similarity,
+            api::put_missing(std::min(rows, last - first), k_,
+                             api::traits_of(options_.metric.id).similarity,
                              options_.f64 ? ElementType::f64 : ElementType::f32,
                              api::rows_of(out_, first, k_, options_.f64));
     }
@@ -290,8 +316,9 @@ private:
 
 }  // namespace
 
-Report search_batches_into(const MatrixView& points, const MatrixView& queries, const std::vector<Batch>& batches,
-                           std::int64_t k, const Options& options, const NeighborsView& out) {
+Report search_batches_into(const MatrixView& points, const MatrixView& queries,
+                           const std::vector<Batch>& batches, std::int64_t k,
+                           const Options& options, const NeighborsView& out) {
     return api::guarded([&] {
         check(points, queries, batches, k, options);
         api::check_out(out, queries.rows);
@@ -299,8 +326,9 @@ Report search_batches_into(const MatrixView& points, const MatrixView& queries, 
     });
 }
 
-Neighbors search_batches(const MatrixView& points, const MatrixView& queries, const std::vector<Batch>& batches,
-                         std::int64_t k, const Options& options) {
+Neighbors search_batches(const MatrixView& points, const MatrixView& queries,
+                         const std::vector<Batch>& batches, std::int64_t k,
+                         const Options& options) {
     return api::guarded([&] {
         check(points, queries, batches, k, options);
         return api::collect(queries.rows, k, options.f64, [&](const NeighborsView& out) {

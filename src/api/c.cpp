@@ -1,4 +1,5 @@
-// The flat C interface: each function converts its plain structs, calls its C++ twin and turns exceptions into codes.
+// The flat C interface: each function converts its plain structs, calls its C++ twin and turns
+// exceptions into codes.
 #include "kith/c.h"
 
 #include <algorithm>
@@ -62,11 +63,13 @@ kith_matrix kith_view(const void* data, int64_t rows, int64_t cols, int32_t type
 }
 
 const char* kith_type_name(int32_t type) {
-    return type < KITH_F32 || type > KITH_I64 ? "unknown" : kith::name(static_cast<kith::ElementType>(type));
+    return type < KITH_F32 || type > KITH_I64 ? "unknown"
+                                              : kith::name(static_cast<kith::ElementType>(type));
 }
 
 size_t kith_type_size(int32_t type) {
-    return type < KITH_F32 || type > KITH_I64 ? 0 : kith::size_of(static_cast<kith::ElementType>(type));
+    return type < KITH_F32 || type > KITH_I64 ? 0
+                                              : kith::size_of(static_cast<kith::ElementType>(type));
 }
 
 int kith_metric_named(const char* name, int32_t* metric) {
@@ -99,18 +102,18 @@ void kith_options_init(kith_options* options, size_t struct_size) {
     std::memcpy(options, &o, std::min(struct_size, sizeof(o)));
 }
 
-int kith_search(const kith_matrix* points, const kith_matrix* queries, int64_t k, const kith_options* options,
-                const kith_neighbors* out, kith_report* report) {
+int kith_search(const kith_matrix* points, const kith_matrix* queries, int64_t k,
+                const kith_options* options, const kith_neighbors* out, kith_report* report) {
     return guarded([&] {
         check(report);
         const Converted c(options);
-        fill(report,
-             kith::search_into(matrix(points, "points"), matrix(queries, "queries"), k, c.options, neighbors(out)));
+        fill(report, kith::search_into(matrix(points, "points"), matrix(queries, "queries"), k,
+                                       c.options, neighbors(out)));
     });
 }
 
-int kith_graph(const kith_matrix* points, int64_t k, const kith_options* options, const kith_neighbors* out,
-               kith_report* report) {
+int kith_graph(const kith_matrix* points, int64_t k, const kith_options* options,
+               const kith_neighbors* out, kith_report* report) {
     return guarded([&] {
         check(report);
         const Converted c(options);
@@ -118,27 +121,30 @@ int kith_graph(const kith_matrix* points, int64_t k, const kith_options* options
     });
 }
 
-int kith_select(const kith_matrix* distances, int64_t k, const kith_options* options, const kith_neighbors* out,
-                kith_report* report) {
+int kith_select(const kith_matrix* distances, int64_t k, const kith_options* options,
+                const kith_neighbors* out, kith_report* report) {
     return guarded([&] {
         check(report);
         const Converted c(options);
-        fill(report, kith::select_into(matrix(distances, "distances"), k, c.options, neighbors(out)));
+        fill(report,
+             kith::select_into(matrix(distances, "distances"), k, c.options, neighbors(out)));
     });
 }
 
-int kith_distances(const kith_matrix* points, const kith_matrix* queries, const kith_options* options, void* out,
-                   int64_t stride, int32_t device, kith_report* report) {
+int kith_distances(const kith_matrix* points, const kith_matrix* queries,
+                   const kith_options* options, void* out, int64_t stride, int32_t device,
+                   kith_report* report) {
     return guarded([&] {
         check(report);
         const Converted c(options);
-        fill(report, kith::distances_into(matrix(points, "points"), matrix(queries, "queries"), c.options,
-                                          {out, stride, device}));
+        fill(report, kith::distances_into(matrix(points, "points"), matrix(queries, "queries"),
+                                          c.options, {out, stride, device}));
     });
 }
 
-int kith_radius(const kith_matrix* points, const kith_matrix* queries, double r, const kith_matrix* radii, int32_t open,
-                const kith_options* options, kith_take_radius_rows take, void* context, kith_report* report) {
+int kith_radius(const kith_matrix* points, const kith_matrix* queries, double r,
+                const kith_matrix* radii, int32_t open, const kith_options* options,
+                kith_take_radius_rows take, void* context, kith_report* report) {
     return guarded([&] {
         check(report);
         if (!take) kith::refuse("take: null; expected a function");
@@ -147,17 +153,21 @@ int kith_radius(const kith_matrix* points, const kith_matrix* queries, double r,
             const void* distances = rows.distances64;
             const kith_radius_rows given{rows.first, rows.count, rows.offsets, rows.ids,
                                          distances ? distances : rows.distances};
-            if (!take(&given, context)) throw kith::Error(kith::ErrorCode::cancelled, "cancelled by take()");
+            if (!take(&given, context))
+                throw kith::Error(kith::ErrorCode::cancelled, "cancelled by take()");
         };
         const kith::Radius radius = radius_of(r, radii, open);
-        fill(report, queries ? kith::radius_blocks(matrix(points, "points"), matrix(queries, "queries"), radius,
-                                                   c.options, hand_on)
-                             : kith::radius_graph_blocks(matrix(points, "points"), radius, c.options, hand_on));
+        fill(report,
+             queries
+                 ? kith::radius_blocks(matrix(points, "points"), matrix(queries, "queries"), radius,
+                                       c.options, hand_on)
+                 : kith::radius_graph_blocks(matrix(points, "points"), radius, c.options, hand_on));
     });
 }
 
-int kith_radius_counts(const kith_matrix* points, const kith_matrix* queries, double r, const kith_matrix* radii,
-                       int32_t open, const kith_options* options, int64_t* counts, kith_report* report) {
+int kith_radius_counts(const kith_matrix* points, const kith_matrix* queries, double r,
+                       const kith_matrix* radii, int32_t open, const kith_options* options,
+                       int64_t* counts, kith_report* report) {
     return guarded([&] {
         check(report);
         const kith_matrix* const asked = queries ? queries : points;
@@ -165,15 +175,18 @@ int kith_radius_counts(const kith_matrix* points, const kith_matrix* queries, do
         const Converted c(options);
         const kith::Radius radius = radius_of(r, radii, open);
         const kith::RadiusCounts found =
-            queries ? kith::radius_counts(matrix(points, "points"), matrix(queries, "queries"), radius, c.options)
+            queries ? kith::radius_counts(matrix(points, "points"), matrix(queries, "queries"),
+                                          radius, c.options)
                     : kith::radius_graph_counts(matrix(points, "points"), radius, c.options);
         std::copy(found.counts.begin(), found.counts.end(), counts);
         fill(report, found.report);
     });
 }
 
-int kith_search_batches(const kith_matrix* points, const kith_matrix* queries, const kith_batch* batches, int64_t count,
-                        int64_t k, const kith_options* options, const kith_neighbors* out, kith_report* report) {
+int kith_search_batches(const kith_matrix* points, const kith_matrix* queries,
+                        const kith_batch* batches, int64_t count, int64_t k,
+                        const kith_options* options, const kith_neighbors* out,
+                        kith_report* report) {
     return guarded([&] {
         check(report);
         if (count < 0) kith::refuse("count: {}; expected at least 0", count);
@@ -185,31 +198,38 @@ int kith_search_batches(const kith_matrix* points, const kith_matrix* queries, c
         for (const kith_batch* b = batches; b != batches + count; ++b)
             all.push_back({b->first_point, b->points, b->first_query, b->queries});
         const Converted c(options);
-        fill(report, kith::search_batches_into(matrix(points, "points"), matrix(queries, "queries"), all, k, c.options,
-                                               neighbors(out)));
+        fill(report, kith::search_batches_into(matrix(points, "points"), matrix(queries, "queries"),
+                                               all, k, c.options, neighbors(out)));
     });
 }
 
-int kith_verify(const kith_matrix* points, const kith_matrix* queries, const int64_t* ids, const void* distances,
-                int64_t k, const kith_options* options, kith_verification* verification) {
+int kith_verify(const kith_matrix* points, const kith_matrix* queries, const int64_t* ids,
+                const void* distances, int64_t k, const kith_options* options,
+                kith_verification* verification) {
     return guarded([&] {
         require(verification, "verification");
         if (verification->struct_size < sizeof(kith_verification::struct_size))
-            kith::refuse("verification.struct_size: {}; expected sizeof(kith_verification)", verification->struct_size);
+            kith::refuse("verification.struct_size: {}; expected sizeof(kith_verification)",
+                         verification->struct_size);
         const Converted c(options);
-        const kith::MatrixView x = matrix(points, "points"), y = queries ? matrix(queries, "queries") : x;
+        const kith::MatrixView x = matrix(points, "points"),
+                               y = queries ? matrix(queries, "queries") : x;
         if (y.rows > 0) require(ids, "ids");
         kith::FoundNeighbors found(kith::view(ids, y.rows, k));
         if (distances)
-            found.distances = c.options.f64 ? kith::view(static_cast<const double*>(distances), y.rows, k)
-                                            : kith::view(static_cast<const float*>(distances), y.rows, k);
+            found.distances = c.options.f64
+                                  ? kith::view(static_cast<const double*>(distances), y.rows, k)
+                                  : kith::view(static_cast<const float*>(distances), y.rows, k);
         kith::VerifyOptions how;
         how.search = c.options;
         how.described = 1;
-        const kith::Verification v = queries ? kith::verify(x, y, found, how) : kith::verify_graph(x, found, how);
+        const kith::Verification v =
+            queries ? kith::verify(x, y, found, how) : kith::verify_graph(x, found, how);
         kith_verification all{};
         all.struct_size = verification->struct_size;
-        all.verdict = v.wrong > 0 ? KITH_NOT_EXACT : v.tied > 0 ? KITH_EXACT_UP_TO_TIES : KITH_EXACT;
+        all.verdict = v.wrong > 0  ? KITH_NOT_EXACT
+                      : v.tied > 0 ? KITH_EXACT_UP_TO_TIES
+                                   : KITH_EXACT;
         all.include_self = v.include_self;
         all.exact = v.exact;
         all.tied = v.tied;
@@ -222,13 +242,15 @@ int kith_verify(const kith_matrix* points, const kith_matrix* queries, const int
         all.distances = v.distances;
         all.different = v.different;
         all.largest_ulp = v.largest_ulp;
-        if (v.wrong > 0) std::snprintf(all.why, sizeof(all.why), "%s", v.first_wrong.front().why.c_str());
+        if (v.wrong > 0)
+            std::snprintf(all.why, sizeof(all.why), "%s", v.first_wrong.front().why.c_str());
         std::memcpy(verification, &all, std::min(all.struct_size, sizeof(all)));
     });
 }
 
-int kith_match(const kith_matrix* a, const kith_matrix* b, double ratio, int32_t mutual, const kith_options* options,
-               int64_t* first, int64_t* second, double* distances, int64_t* count, kith_report* report) {
+int kith_match(const kith_matrix* a, const kith_matrix* b, double ratio, int32_t mutual,
+               const kith_options* options, int64_t* first, int64_t* second, double* distances,
+               int64_t* count, kith_report* report) {
     return guarded([&] {
         check(report);
         if (a && a->rows > 0) {
@@ -284,18 +306,19 @@ int64_t kith_index_dimensions(const kith_index* index) {
     return index ? index->index.dimensions() : 0;
 }
 
-int kith_index_search(const kith_index* index, const kith_matrix* queries, int64_t k, const kith_options* options,
-                      const kith_neighbors* out, kith_report* report) {
+int kith_index_search(const kith_index* index, const kith_matrix* queries, int64_t k,
+                      const kith_options* options, const kith_neighbors* out, kith_report* report) {
     return guarded([&] {
         check(report);
         require(index, "index");
         const Converted c(options);
-        fill(report, index->index.search_into(matrix(queries, "queries"), k, c.options, neighbors(out)));
+        fill(report,
+             index->index.search_into(matrix(queries, "queries"), k, c.options, neighbors(out)));
     });
 }
 
-int kith_index_graph(const kith_index* index, int64_t k, const kith_options* options, const kith_neighbors* out,
-                     kith_report* report) {
+int kith_index_graph(const kith_index* index, int64_t k, const kith_options* options,
+                     const kith_neighbors* out, kith_report* report) {
     return guarded([&] {
         check(report);
         require(index, "index");
@@ -304,7 +327,8 @@ int kith_index_graph(const kith_index* index, int64_t k, const kith_options* opt
     });
 }
 
-int kith_plan(const kith_shape* shape, const kith_options* options, char* text, size_t capacity, size_t* length) {
+int kith_plan(const kith_shape* shape, const kith_options* options, char* text, size_t capacity,
+              size_t* length) {
     return guarded([&] {
         require(shape, "shape");
         const kith::ElementType type = element_type(shape->type, "shape.type");
@@ -314,11 +338,12 @@ int kith_plan(const kith_shape* shape, const kith_options* options, char* text, 
     });
 }
 
-int kith_plan_select(int64_t rows, int64_t cols, int64_t k, int32_t type, const kith_options* options, char* text,
-                     size_t capacity, size_t* length) {
+int kith_plan_select(int64_t rows, int64_t cols, int64_t k, int32_t type,
+                     const kith_options* options, char* text, size_t capacity, size_t* length) {
     return guarded([&] {
         const Converted c(options);
-        const kith::Plan plan = kith::plan_select(rows, cols, k, element_type(type, "type"), c.options);
+        const kith::Plan plan =
+            kith::plan_select(rows, cols, k, element_type(type, "type"), c.options);
         copy_text(kith::explain(plan), text, capacity, length);
     });
 }

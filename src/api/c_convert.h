@@ -1,4 +1,5 @@
-// What the functions of the C interface share: plain structs to those of C++ and back, exceptions to codes.
+// What the functions of the C interface share: plain structs to those of C++ and back, exceptions
+// to codes.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +21,8 @@ namespace kith::c {
 // Keeps the message for kith_last_error() and returns the code.
 int fail(int code, const char* message) noexcept;
 
-// Runs f; no exception leaves it. Memory that what f itself does could not have is an error like the library's.
+// Runs f; no exception leaves it. Memory that what f itself does could not have is an error like
+// the library's.
 template <class F>
 int guarded(F f) noexcept {
     const machine::FloatState state;
@@ -43,7 +45,8 @@ inline void require(const void* pointer, const char* what) {
 }
 
 inline ElementType element_type(int32_t type, const std::string& what) {
-    if (type < KITH_F32 || type > KITH_I64) refuse("{}: {}; expected one of enum kith_type", what, type);
+    if (type < KITH_F32 || type > KITH_I64)
+        refuse("{}: {}; expected one of enum kith_type", what, type);
     return static_cast<ElementType>(type);
 }
 
@@ -91,14 +94,16 @@ inline std::string text(const char* s) {
     return s ? s : "";
 }
 
-// What the caller gives, of this version's fields those that it does not know at their defaults; NULL: all at them.
+// What the caller gives, of this version's fields those that it does not know at their defaults;
+// NULL: all at them.
 inline kith_options complete(const kith_options* given) {
     kith_options o;
     kith_options_init(&o, sizeof(o));
     if (!given) return o;
     // The first version's fields are all required.
     if (given->struct_size < offsetof(kith_options, progress_user) + sizeof(o.progress_user))
-        refuse("options.struct_size: {}; expected options filled by kith_options_init()", given->struct_size);
+        refuse("options.struct_size: {}; expected options filled by kith_options_init()",
+               given->struct_size);
     std::memcpy(&o, given, std::min(given->struct_size, sizeof(o)));
     return o;
 }
@@ -115,7 +120,8 @@ struct Converted {
         if (o.metric != KITH_METRIC_default) m = metric_id(o.metric);
         m.p = o.p;
         m.packed_bits = o.packed_bits != 0;
-        if (o.inverse_covariance) m.inverse_covariance = parameter(o.inverse_covariance, "inverse_covariance");
+        if (o.inverse_covariance)
+            m.inverse_covariance = parameter(o.inverse_covariance, "inverse_covariance");
         if (o.variances) m.variances = parameter(o.variances, "variances");
         m.formula = text(o.formula);
         m.start = o.start;

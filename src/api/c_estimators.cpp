@@ -33,17 +33,19 @@ Form form_of(int32_t form, int32_t count, const char* names) {
 
 extern "C" {
 
-int kith_entropy(const kith_matrix* x, int64_t k, const kith_options* options, kith_estimate* estimate) {
+int kith_entropy(const kith_matrix* x, int64_t k, const kith_options* options,
+                 kith_estimate* estimate) {
     return estimated(options, estimate, [&](const kith::Options& o, const kith::Bootstrap& b) {
         return kith::entropy(matrix(x, "x"), k, o, b);
     });
 }
 
-int kith_kl_divergence(const kith_matrix* x, const kith_matrix* y, int64_t k, int32_t form, const kith_options* options,
-                       kith_estimate* estimate) {
+int kith_kl_divergence(const kith_matrix* x, const kith_matrix* y, int64_t k, int32_t form,
+                       const kith_options* options, kith_estimate* estimate) {
     return estimated(options, estimate, [&](const kith::Options& o, const kith::Bootstrap& b) {
         return kith::kl_divergence(matrix(x, "x"), matrix(y, "y"), k,
-                                   form_of<kith::DivergenceForm>(form, 3, "kith_divergence_form"), o, b);
+                                   form_of<kith::DivergenceForm>(form, 3, "kith_divergence_form"),
+                                   o, b);
     });
 }
 
@@ -51,22 +53,26 @@ int kith_mutual_information(const kith_matrix* x, const kith_matrix* y, int64_t 
                             const kith_options* options, kith_estimate* estimate) {
     return estimated(options, estimate, [&](const kith::Options& o, const kith::Bootstrap& b) {
         return kith::mutual_information(matrix(x, "x"), matrix(y, "y"), k,
-                                        form_of<kith::KraskovForm>(form, 2, "kith_kraskov_form"), o, b);
+                                        form_of<kith::KraskovForm>(form, 2, "kith_kraskov_form"), o,
+                                        b);
     });
 }
 
-int kith_conditional_mutual_information(const kith_matrix* x, const kith_matrix* y, const kith_matrix* z, int64_t k,
+int kith_conditional_mutual_information(const kith_matrix* x, const kith_matrix* y,
+                                        const kith_matrix* z, int64_t k,
                                         const kith_options* options, kith_estimate* estimate) {
     return estimated(options, estimate, [&](const kith::Options& o, const kith::Bootstrap& b) {
-        return kith::conditional_mutual_information(matrix(x, "x"), matrix(y, "y"), matrix(z, "z"), k, o, b);
+        return kith::conditional_mutual_information(matrix(x, "x"), matrix(y, "y"), matrix(z, "z"),
+                                                    k, o, b);
     });
 }
 
-int kith_transfer_entropy(const kith_matrix* source, const kith_matrix* target, int64_t k, int64_t source_lags,
-                          int64_t target_lags, const kith_options* options, kith_estimate* estimate) {
+int kith_transfer_entropy(const kith_matrix* source, const kith_matrix* target, int64_t k,
+                          int64_t source_lags, int64_t target_lags, const kith_options* options,
+                          kith_estimate* estimate) {
     return estimated(options, estimate, [&](const kith::Options& o, const kith::Bootstrap& b) {
-        return kith::transfer_entropy(matrix(source, "source"), matrix(target, "target"), k, source_lags, target_lags,
-                                      o, b);
+        return kith::transfer_entropy(matrix(source, "source"), matrix(target, "target"), k,
+                                      source_lags, target_lags, o, b);
     });
 }
 

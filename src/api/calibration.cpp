@@ -1,4 +1,5 @@
-// The file of this machine's rates: which one it is, whether it is this machine's; and times by the rates of a machine.
+// The file of this machine's rates: which one it is, whether it is this machine's; and times by the
+// rates of a machine.
 #include "api/calibration.h"
 
 #include <fmt/format.h>
@@ -41,8 +42,10 @@ std::string contents(const std::string& file) {
     if (!input) fail(file, fmt::format("cannot be read: {}", std::strerror(errno)));
     std::string text(most_bytes + 1, '\0');
     text.resize(std::fread(text.data(), 1, text.size(), input.get()));
-    if (std::ferror(input.get())) fail(file, fmt::format("cannot be read: {}", std::strerror(errno)));
-    if (text.size() > most_bytes) fail(file, "is no machine's file: it has more than a million bytes");
+    if (std::ferror(input.get()))
+        fail(file, fmt::format("cannot be read: {}", std::strerror(errno)));
+    if (text.size() > most_bytes)
+        fail(file, "is no machine's file: it has more than a million bytes");
     return text;
 }
 
@@ -69,14 +72,17 @@ std::string not_of(const planner::Machine& file, const planner::Machine& here) {
         return fmt::format("{}{}{}", m.isa, m.bf16 ? ", bf16" : "", m.vnni ? ", vnni" : "");
     };
     if (described(file) == described(here)) return "";
-    return fmt::format("it is of another machine ({}; this one: {})", described(file), described(here));
+    return fmt::format("it is of another machine ({}; this one: {})", described(file),
+                       described(here));
 }
 
 // By the first of the paths that was measured; 0: none was.
-double first_measured(const planner::KnownMachine& known, planner::Asked asked, std::initializer_list<Path> paths) {
+double first_measured(const planner::KnownMachine& known, planner::Asked asked,
+                      std::initializer_list<Path> paths) {
     for (const Path path : paths) {
         asked.path = path;
-        if (const double seconds = planner::known_seconds(known, asked); seconds > 0) return seconds;
+        if (const double seconds = planner::known_seconds(known, asked); seconds > 0)
+            return seconds;
     }
     return 0;
 }
@@ -119,13 +125,16 @@ std::unique_ptr<Found> find() {
 }  // namespace
 
 planner::KnownMachine machine_named(const std::string& name) {
-    return name.ends_with(".json") || name.find('/') != std::string::npos ? read(name) : planner::known_machine(name);
+    return name.ends_with(".json") || name.find('/') != std::string::npos
+               ? read(name)
+               : planner::known_machine(name);
 }
 
 const planner::KnownMachine* calibrated() {
     const Found& found = found_file.get(find);
     if (found.calibration.asked && !found.calibration.problem.empty())
-        throw Error(ErrorCode::bad_file, fmt::format("KITH_MACHINE: {}", found.calibration.problem));
+        throw Error(ErrorCode::bad_file,
+                    fmt::format("KITH_MACHINE: {}", found.calibration.problem));
     return found.rates ? &*found.rates : nullptr;
 }
 
@@ -137,7 +146,8 @@ std::vector<std::string> devices_to_measure() {
     const planner::Machine here = machine("cuda:all");
     std::vector<std::string> devices{"cpu"};
     for (auto at = here.devices.begin(); at != here.devices.end(); ++at) {
-        const auto first = std::ranges::find(here.devices, at->name, &planner::Machine::Device::name);
+        const auto first =
+            std::ranges::find(here.devices, at->name, &planner::Machine::Device::name);
         if (first == at) devices.push_back(fmt::format("cuda:{}", at - here.devices.begin()));
     }
     return devices;
@@ -153,11 +163,13 @@ std::string calibration_text(const std::vector<MeasuredRate>& rates, const std::
     for (MeasuredRate& r : known.rates) {
         for (std::size_t i = 0; i < known.machine.devices.size(); ++i)
             if (r.device == fmt::format("cuda:{}", i)) r.device = known.machine.devices[i].name;
-        const bool there = r.device == "cpu" || std::ranges::any_of(known.machine.devices, [&](const auto& device) {
+        const bool there = r.device == "cpu" ||
+                           std::ranges::any_of(known.machine.devices, [&](const auto& device) {
                                return device.name == r.device;
                            });
         if (!there) refuse("rates: device '{}'; expected cpu or a GPU of this machine", r.device);
-        for (const double number : {r.d, r.k, r.pairs_per_second, r.call_seconds, r.point_seconds, r.query_seconds})
+        for (const double number :
+             {r.d, r.k, r.pairs_per_second, r.call_seconds, r.point_seconds, r.query_seconds})
             if (!(number >= 0 && number <= std::numeric_limits<double>::max()))
                 refuse("rates: {}; expected a number that is not negative", number);
     }
@@ -175,7 +187,8 @@ MeasuredTime time_by_costs(const Shape& shape, const Options& options, const Pla
     if (plan.device != host_memory || id == MetricId::formula || id == MetricId::functor) return {};
     MetricSpec metric;
     metric.id = id;
-    metric.params = {.p = options.metric.p, .d = shape.d, .packed_bits = options.metric.packed_bits};
+    metric.params = {
+        .p = options.metric.p, .d = shape.d, .packed_bits = options.metric.packed_bits};
     planner::Request asked = request(shape, metric, options, host_memory);
     asked.prepared = shape.prepared;
     asked.threads = plan.threads;
@@ -186,7 +199,8 @@ MeasuredTime time_by_costs(const Shape& shape, const Options& options, const Pla
     return {seconds, fmt::format("built-in rates of {}: {}", rates.name, rates.source)};
 }
 
-MeasuredTime time_by(const planner::KnownMachine& known, const Shape& shape, const Options& options, const Plan& plan) {
+MeasuredTime time_by(const planner::KnownMachine& known, const Shape& shape, const Options& options,
+                     const Plan& plan) {
     const bool cpu = plan.device == host_memory;
     const bool directions = plan.path == Path::projected, clusters = plan.path == Path::clustered,
                bytes = planner::searches_by_bytes(plan);
@@ -198,17 +212,21 @@ MeasuredTime time_by(const planner::KnownMachine& known, const Shape& shape, con
     asked.d = static_cast<double>(shape.d);
     asked.k = static_cast<double>(shape.k);
     const auto ordinal = static_cast<std::size_t>(plan.device);
-    asked.device = cpu ? "cpu" : ordinal < known.machine.devices.size() ? known.machine.devices[ordinal].name : "";
+    asked.device = cpu                                      ? "cpu"
+                   : ordinal < known.machine.devices.size() ? known.machine.devices[ordinal].name
+                                                            : "";
     // Prepared points that stream come in each search all the same.
     asked.prepared = shape.prepared && (bytes || plan.chunk_points >= shape.n);
     if (cpu) asked.faster = static_cast<double>(plan.threads) / known.machine.threads;
-    // What directions or clusters save the data decide: all coordinates of all points are what it may take. A sample
-    // decides between the products of a GPU, too, by the k that bytes serve.
+    // What directions or clusters save the data decide: all coordinates of all points are what it
+    // may take. A sample decides between the products of a GPU, too, by the k that bytes serve.
     const bool by_sample = directions || clusters || bytes;
     double seconds = 0;
     if (plan.distances.empty()) {
         if (!by_sample) seconds = planner::known_seconds(known, asked);
-        else if (cpu) seconds = first_measured(known, asked, {Path::gemm_i8, Path::gemm_bf16, Path::gemm_f32});
+        else if (cpu)
+            seconds =
+                first_measured(known, asked, {Path::gemm_i8, Path::gemm_bf16, Path::gemm_f32});
         else seconds = first_measured(known, asked, {Path::gemm_f16});
     }
     if (by_sample && !cpu && plan.host_points == HostPoints::none) {
@@ -219,23 +237,27 @@ MeasuredTime time_by(const planner::KnownMachine& known, const Shape& shape, con
     }
     if (seconds <= 0 && cpu && plan.distances.empty()) return time_by_costs(shape, options, plan);
     if (seconds <= 0)
-        return {0,
-                fmt::format("{} on {} was not measured by path {}", asked.metric, known.facts.what, path_name(plan))};
-    MeasuredTime time{known.start_seconds + seconds,
-                      fmt::format("rates of {}, {}{}", known.facts.what, known.source,
-                                  directions ? ", by all coordinates; along few directions it takes less"
-                                  : clusters ? ", with all points; in clusters it takes less"
-                                  : bytes    ? ", by fp16; numbers of 8 bits take less"
-                                             : "")};
-    const double coordinates = ((asked.prepared ? 0 : asked.n) + (shape.graph ? 0 : asked.q)) * asked.d,
+        return {0, fmt::format("{} on {} was not measured by path {}", asked.metric,
+                               known.facts.what, path_name(plan))};
+    MeasuredTime time{
+        known.start_seconds + seconds,
+        fmt::format("rates of {}, {}{}", known.facts.what, known.source,
+                    directions ? ", by all coordinates; along few directions it takes less"
+                    : clusters ? ", with all points; in clusters it takes less"
+                    : bytes    ? ", by fp16; numbers of 8 bits take less"
+                               : "")};
+    const double coordinates =
+                     ((asked.prepared ? 0 : asked.n) + (shape.graph ? 0 : asked.q)) * asked.d,
                  element = static_cast<double>(size_of(shape.type));
     const double results = asked.q * asked.k * (sizeof(std::int64_t) + sizeof(float));
-    if (known.copied_bytes > 0) time.seconds += (coordinates * element + results) / known.copied_bytes;
+    if (known.copied_bytes > 0)
+        time.seconds += (coordinates * element + results) / known.copied_bytes;
     // What passes the filter, a little more than the neighbours.
     constexpr double candidates = 1.1;
     if (plan.host_points != HostPoints::none && known.copied_bytes > 0) {
         time.seconds += candidates * asked.q * asked.k * asked.d * element / known.copied_bytes;
-        time.source += "; points that pass the filter are read at the rate of copies, which was not measured";
+        time.source +=
+            "; points that pass the filter are read at the rate of copies, which was not measured";
     }
     if (known.prepared_values > 0) time.seconds += coordinates / known.prepared_values;
     return time;

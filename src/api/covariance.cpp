@@ -26,8 +26,8 @@ constexpr std::int64_t values_per_poll = 1 << 20;
 std::vector<double> given_inverse_covariance(const MatrixView& view, std::int64_t d, int threads,
                                              ProgressMeter& progress) {
     if (view.rows != d || view.cols != d)
-        refuse("inverse_covariance: {} x {}; expected {} x {}, the dimensions of the points", view.rows, view.cols, d,
-               d);
+        refuse("inverse_covariance: {} x {}; expected {} x {}, the dimensions of the points",
+               view.rows, view.cols, d, d);
     check_f64(view, "inverse_covariance");
     std::vector<std::byte> storage;
     const MatrixView v = on_host(view, storage);
@@ -41,7 +41,8 @@ std::vector<double> given_inverse_covariance(const MatrixView& view, std::int64_
         for (std::int64_t j = 0; j < d; ++j) {
             const double value = static_cast<const double*>(v.data)[exact::offset(v, i, j)];
             if (!std::isfinite(value))
-                refuse("inverse_covariance: row {}, column {} is {}; expected finite values", i, j, value);
+                refuse("inverse_covariance: row {}, column {} is {}; expected finite values", i, j,
+                       value);
             matrix[static_cast<std::size_t>(i * d + j)] = value;
             largest = std::max(largest, std::abs(value));
         }
@@ -53,7 +54,8 @@ std::vector<double> given_inverse_covariance(const MatrixView& view, std::int64_
                          b = matrix[static_cast<std::size_t>(j * d + i)];
             if (std::abs(a - b) > 1e-9 * largest)
                 refuse(
-                    "inverse_covariance: row {}, column {} is {} and row {}, column {} is {}; expected a symmetric "
+                    "inverse_covariance: row {}, column {} is {} and row {}, column {} is {}; "
+                    "expected a symmetric "
                     "matrix",
                     i, j, a, j, i, b);
         }
@@ -65,7 +67,8 @@ std::vector<double> given_inverse_covariance(const MatrixView& view, std::int64_
     return matrix;
 }
 
-std::vector<double> estimated_inverse_covariance(const MatrixView& points, int threads, ProgressMeter& progress) {
+std::vector<double> estimated_inverse_covariance(const MatrixView& points, int threads,
+                                                 ProgressMeter& progress) {
     std::vector<std::byte> storage;
     const MatrixView v = on_host(points, storage);
     const std::int64_t n = v.rows, d = v.cols;
@@ -87,9 +90,12 @@ std::vector<double> estimated_inverse_covariance(const MatrixView& points, int t
         ++count;
         for (std::size_t c = 0; c < size; ++c) mean[c] += row[c];
     }
-    if (count < 2) refuse("points: {} finite rows; estimating the inverse covariance expected at least 2", count);
+    if (count < 2)
+        refuse("points: {} finite rows; estimating the inverse covariance expected at least 2",
+               count);
     for (double& m : mean) m /= static_cast<double>(count);
-    // Blocks of centred rows; each thread owns whole rows of the covariance, so the sums have one order.
+    // Blocks of centred rows; each thread owns whole rows of the covariance, so the sums have one
+    // order.
     constexpr std::int64_t block = 256;
     std::vector<double> covariance(size * size, 0.0), centred(size * block);
     for (std::int64_t first = 0; first < n; first += block) {
@@ -115,7 +121,9 @@ std::vector<double> estimated_inverse_covariance(const MatrixView& points, int t
     }
     for (double& c : covariance) c /= static_cast<double>(count - 1);
     if (!exact::cholesky(covariance, d, threads, progress))
-        refuse("points: their covariance is singular ({} rows, {} columns); give inverse_covariance", count, d);
+        refuse(
+            "points: their covariance is singular ({} rows, {} columns); give inverse_covariance",
+            count, d);
     return exact::inverse_from_cholesky(covariance, d, threads, progress);
 }
 

@@ -33,14 +33,15 @@ constexpr std::int64_t merged_rows = 256;
 
 std::vector<int> ordinals_of(const std::vector<std::string>& devices) {
     std::vector<int> ordinals;
-    for (const std::string& name : devices) ordinals.push_back(name == "cpu" ? host_memory : std::stoi(name.substr(5)));
+    for (const std::string& name : devices)
+        ordinals.push_back(name == "cpu" ? host_memory : std::stoi(name.substr(5)));
     return ordinals;
 }
 
 // Which machine to ask: CUDA is not started for the CPU alone.
 std::string widest(const std::vector<std::string>& devices) {
-    const bool host =
-        std::all_of(devices.begin(), devices.end(), [](const std::string& name) { return name == "cpu"; });
+    const bool host = std::all_of(devices.begin(), devices.end(),
+                                  [](const std::string& name) { return name == "cpu"; });
     return host ? "cpu" : "cuda:all";
 }
 
@@ -79,8 +80,9 @@ struct DeviceGroup::Search {
     std::mutex merging;
 };
 
-DeviceGroup::DeviceGroup(const MatrixView& points, const MetricSpec& metric, std::vector<std::string> devices,
-                         const Shape& shape, const Options& options, bool copy, ProgressMeter& progress,
+DeviceGroup::DeviceGroup(const MatrixView& points, const MetricSpec& metric,
+                         std::vector<std::string> devices, const Shape& shape,
+                         const Options& options, bool copy, ProgressMeter& progress,
                          GroupProbe probe, bool all_points)
     : points_(points),
       metric_(metric),
@@ -108,14 +110,16 @@ MatrixView DeviceGroup::part_of(const MatrixView& points, std::size_t part) cons
     return rows_of(points, first, std::min(part_points_, points_.rows - first));
 }
 
-std::unique_ptr<DeviceIndex> DeviceGroup::prepared(const std::string& device, const MatrixView& points, bool copy,
+std::unique_ptr<DeviceIndex> DeviceGroup::prepared(const std::string& device,
+                                                   const MatrixView& points, bool copy,
                                                    ProgressMeter& progress) const {
     Options options = device == "cpu" ? on_cpu(options_) : options_;
     options.device = device;
     Shape shape = shape_;
     shape.n = points.rows;
     shape.graph = false;
-    return std::make_unique<DeviceIndex>(points, metric_, shape, options, copy, copy, progress, for_radius_);
+    return std::make_unique<DeviceIndex>(points, metric_, shape, options, copy, copy, progress,
+                                         for_radius_);
 }
 
 // How many points a device holds, by the first device that has room for a plan.
@@ -150,15 +154,16 @@ void DeviceGroup::prepare_parts(ProgressMeter& progress) {
     parts_.resize(static_cast<std::size_t>(count));
     for (std::size_t i = 0; sharded() && i < parts_.size(); ++i)
         parts_[i].first = static_cast<std::int64_t>(i) * part_points_;
-    const scale::Outcome outcome = scale::run_blocks(static_cast<int>(count), count, scale::Sharing::own, "prepare",
-                                                     progress, [&](int device, std::int64_t, ProgressMeter& own) {
-                                                         const auto at = static_cast<std::size_t>(device);
-                                                         if (probe_.before) probe_.before(device, no_block);
-                                                         parts_[at].index =
-                                                             prepared(devices_[at], part_of(points_, at), copy_, own);
-                                                     });
+    const scale::Outcome outcome = scale::run_blocks(
+        static_cast<int>(count), count, scale::Sharing::own, "prepare", progress,
+        [&](int device, std::int64_t, ProgressMeter& own) {
+            const auto at = static_cast<std::size_t>(device);
+            if (probe_.before) probe_.before(device, no_block);
+            parts_[at].index = prepared(devices_[at], part_of(points_, at), copy_, own);
+        });
     for (const scale::Failure& failure : outcome.failures)
-        lost_.push_back(describe(failure.error, devices_[static_cast<std::size_t>(failure.device)], 0));
+        lost_.push_back(
+            describe(failure.error, devices_[static_cast<std::size_t>(failure.device)], 0));
     const auto missing = [](const Part& part) { return !part.index; };
     if (!sharded()) {
         if (!std::all_of(parts_.begin(), parts_.end(), missing)) return;
@@ -171,12 +176,15 @@ void DeviceGroup::prepare_parts(ProgressMeter& progress) {
         for (std::size_t other = 0; other < devices_.size() && missing(parts_[part]); ++other) {
             if (other < parts_.size() && (missing(parts_[other]) || other == part)) continue;
             try {
-                parts_[part].index = prepared(devices_[other], part_of(points_, part), copy_, progress);
+                parts_[part].index =
+                    prepared(devices_[other], part_of(points_, part), copy_, progress);
             } catch (const Error& error) {
-                if (error.code() != ErrorCode::out_of_memory && error.code() != ErrorCode::device) throw;
+                if (error.code() != ErrorCode::out_of_memory && error.code() != ErrorCode::device)
+                    throw;
             }
         }
-        if (missing(parts_[part])) parts_[part].index = prepared("cpu", part_of(points_, part), copy_, progress);
+        if (missing(parts_[part]))
+            parts_[part].index = prepared("cpu", part_of(points_, part), copy_, progress);
     }
 }
 
@@ -218,15 +226,17 @@ MatrixView DeviceGroup::all_points(std::vector<std::byte>& storage) const {
 // A block of queries among all points, into its rows of the result.
 void DeviceGroup::block_of_all(const Search& search, const GroupTask& task) {
     const std::int64_t first = task.first, rows = task.rows;
-    const MatrixView queries = rows_of(search.queries.data ? search.queries : task.index.points(), first, rows);
+    const MatrixView queries =
+        rows_of(search.queries.data ? search.queries : task.index.points(), first, rows);
     const NeighborsView out = rows_of(search.out, first, search.k, task.call.f64);
     if (!search.graph) {
         add(task.index.run(queries, search.k, false, task.call, task.progress, out), task.report);
         return;
     }
-    const Neighbors found = collect(rows, search.searched, task.call.f64, [&](const NeighborsView& into) {
-        return task.index.run(queries, search.searched, false, task.call, task.progress, into);
-    });
+    const Neighbors found =
+        collect(rows, search.searched, task.call.f64, [&](const NeighborsView& into) {
+            return task.index.run(queries, search.searched, false, task.call, task.progress, into);
+        });
     put_without_own(found, first, out);
     add(found.report, task.report);
 }
@@ -251,9 +261,10 @@ void DeviceGroup::block_of_part(Search& search, const GroupTask& task) {
         all = std::move(found);
         return;
     }
-    machine::parallel_tasks(threads_of(task.call), exact::ceil_div(rows, merged_rows), [&](std::int64_t at) {
-        merge_rows(all, found, at * merged_rows, std::min(rows, (at + 1) * merged_rows));
-    });
+    machine::parallel_tasks(
+        threads_of(task.call), exact::ceil_div(rows, merged_rows), [&](std::int64_t at) {
+            merge_rows(all, found, at * merged_rows, std::min(rows, (at + 1) * merged_rows));
+        });
 }
 
 Report DeviceGroup::search_blocks(const MatrixView* queries, std::int64_t k, const Options& call,
@@ -282,7 +293,8 @@ Report DeviceGroup::search_blocks(const MatrixView* queries, std::int64_t k, con
         else block_of_all(search, task);
     });
     for (std::size_t b = 0; b < search.merged.size(); ++b) {
-        const Neighbors found = reported_neighbors(search.merged[b], cpu::ReportedDistance(metric_), call.f64);
+        const Neighbors found =
+            reported_neighbors(search.merged[b], cpu::ReportedDistance(metric_), call.f64);
         const std::int64_t first = static_cast<std::int64_t>(b) * block;
         const NeighborsView to = rows_of(out, first, k, call.f64);
         if (graph) put_without_own(found, first, to);
@@ -291,10 +303,11 @@ Report DeviceGroup::search_blocks(const MatrixView* queries, std::int64_t k, con
     return shared.report(q);
 }
 
-Report DeviceGroup::run(const MatrixView* queries, std::int64_t k, const Options& call, ProgressMeter& progress,
-                        const NeighborsView& out) const {
+Report DeviceGroup::run(const MatrixView* queries, std::int64_t k, const Options& call,
+                        ProgressMeter& progress, const NeighborsView& out) const {
     if (call.enqueue)
-        throw Error(ErrorCode::invalid_argument, "enqueue: serves selections; a search has finished on return");
+        throw Error(ErrorCode::invalid_argument,
+                    "enqueue: serves selections; a search has finished on return");
     const auto start = std::chrono::steady_clock::now();
     if (queries) settle(*queries);
     Report report;
@@ -302,8 +315,9 @@ Report DeviceGroup::run(const MatrixView* queries, std::int64_t k, const Options
     // Rows that are put together on the host before they go to the caller's device.
     if (out.device != host_memory && (sharded() || (!queries && !of_self))) {
         const std::int64_t rows = queries ? queries->rows : points_.rows;
-        const Neighbors found = collect(
-            rows, k, call.f64, [&](const NeighborsView& into) { return run(queries, k, call, progress, into); });
+        const Neighbors found = collect(rows, k, call.f64, [&](const NeighborsView& into) {
+            return run(queries, k, call, progress, into);
+        });
         put(found, out);
         report = found.report;
     } else if (of_self) {
@@ -316,7 +330,8 @@ Report DeviceGroup::run(const MatrixView* queries, std::int64_t k, const Options
         if (out.device != host_memory) settle(view(out.ids, 1, 1, 0, out.device));
         report = search_blocks(queries, k, call, progress, out);
     }
-    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    report.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return report;
 }
 

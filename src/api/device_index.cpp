@@ -10,22 +10,24 @@
 
 namespace kith::api {
 
-DeviceIndex::DeviceIndex(const MatrixView& points, const MetricSpec& metric, const Shape& shape, const Options& options,
-                         bool copy, bool to_come, ProgressMeter& progress, bool all_points)
+DeviceIndex::DeviceIndex(const MatrixView& points, const MetricSpec& metric, const Shape& shape,
+                         const Options& options, bool copy, bool to_come, ProgressMeter& progress,
+                         bool all_points)
     : memory_(options.memory), isa_(options.isa), to_come_(to_come) {
     prepared_ = with_less_memory(progress, [&](double share, bool& allocating) {
         bool reads_host = false;
         unregistered_.clear();
         const auto attempt = [&](bool ahead) {
-            const Plan plan = plan_search(shape, metric, options, points.device, share, allocating, ahead, all_points);
+            const Plan plan = plan_search(shape, metric, options, points.device, share, allocating,
+                                          ahead, all_points);
             reads_host = plan.host_points != HostPoints::none;
             return prepare(points, metric, plan, copy, options, progress);
         };
         try {
             return attempt(to_come);
         } catch (const Error& error) {
-            // Host memory that the device cannot read: what has no place on it streams. A device that has failed fails
-            // again.
+            // Host memory that the device cannot read: what has no place on it streams. A device
+            // that has failed fails again.
             if (!reads_host || error.code() != ErrorCode::device || progress.cancelled()) throw;
             unregistered_ = error.what();
         }
@@ -38,8 +40,9 @@ std::string DeviceIndex::device() const {
 }
 
 // `fresh`: not that of an earlier call, and was it made now.
-std::shared_ptr<const Plan> DeviceIndex::plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type,
-                                              const Options& call, double share, bool& fresh) const {
+std::shared_ptr<const Plan> DeviceIndex::plan(std::int64_t q, std::int64_t k, bool graph,
+                                              ElementType query_type, const Options& call,
+                                              double share, bool& fresh) const {
     const Remembered key{{prepared_.n, q, prepared_.d, k, query_type, graph},
                          call.path,
                          call.isa,
@@ -62,7 +65,8 @@ std::shared_ptr<const Plan> DeviceIndex::plan(std::int64_t q, std::int64_t k, bo
 planner::Forms DeviceIndex::forms() const {
     using planner::Form;
     const auto found = [](bool is) { return is ? Form::ready : Form::absent; };
-    const bool boxes = prepared_.cpu ? cpu::boxes_pay(*prepared_.cpu) : prepared_.gpu && gpu::boxes_pay(*prepared_.gpu);
+    const bool boxes = prepared_.cpu ? cpu::boxes_pay(*prepared_.cpu)
+                                     : prepared_.gpu && gpu::boxes_pay(*prepared_.gpu);
     planner::Forms forms{.tree = found(has_tree()), .boxes = found(boxes)};
     if (!prepared_.gpu) return forms;
     forms.pca = found(gpu::has_projection(*prepared_.gpu));
@@ -70,14 +74,15 @@ planner::Forms DeviceIndex::forms() const {
     return forms;
 }
 
-Plan DeviceIndex::make_plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type, const Options& call,
-                            double share, bool all_points) const {
+Plan DeviceIndex::make_plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type,
+                            const Options& call, double share, bool all_points) const {
     Options merged = call;
     merged.device = device();
     if (!merged.memory) merged.memory = memory_;
     if (merged.isa.empty()) merged.isa = isa_;
     const bool selector = planner::forces_selector(merged.selector);
-    if (merged.path.empty() && !selector && prepared_.plan.path == Path::exact) merged.path = name(Path::exact);
+    if (merged.path.empty() && !selector && prepared_.plan.path == Path::exact)
+        merged.path = name(Path::exact);
     const ElementType type = query_type == ElementType::f64 ? ElementType::f64 : prepared_.type;
     const Shape shape{prepared_.n, q, prepared_.d, k, type, graph};
     const auto planned = [&] {
@@ -85,7 +90,8 @@ Plan DeviceIndex::make_plan(std::int64_t q, std::int64_t k, bool graph, ElementT
         asked.chunk_points = prepared_.plan.chunk_points;
         asked.point_element = static_cast<std::int64_t>(size_of(prepared_.type));
         // Of points that no bytes serve nothing is on the device.
-        const bool streams = prepared_.plan.host_points == HostPoints::bytes && !gpu::has_bytes_alone(*prepared_.gpu);
+        const bool streams = prepared_.plan.host_points == HostPoints::bytes &&
+                             !gpu::has_bytes_alone(*prepared_.gpu);
         asked.host_points = streams ? HostPoints::none : prepared_.plan.host_points;
         asked.host_path = prepared_.plan.path;
         asked.share = share;
@@ -99,7 +105,8 @@ Plan DeviceIndex::make_plan(std::int64_t q, std::int64_t k, bool graph, ElementT
     const bool served = p.path == Path::exact || prepared_.plan.path != Path::exact;
     if (!served) {
         if (!call.path.empty())
-            refuse("path: '{}'; this index was prepared for {}", name(p.path), name(prepared_.plan.path));
+            refuse("path: '{}'; this index was prepared for {}", name(p.path),
+                   name(prepared_.plan.path));
         if (selector)
             refuse("selector: '{}' needs a filter; this index was prepared for {}", merged.selector,
                    name(prepared_.plan.path));
@@ -109,7 +116,8 @@ Plan DeviceIndex::make_plan(std::int64_t q, std::int64_t k, bool graph, ElementT
     return p;
 }
 
-void DeviceIndex::require_plan(std::int64_t q, std::int64_t k, ElementType query_type, const Options& call) const {
+void DeviceIndex::require_plan(std::int64_t q, std::int64_t k, ElementType query_type,
+                               const Options& call) const {
     if (call.memory == 0 && memory_ == 0) return;
     bool fresh = false;
     plan(q, k, false, query_type, call, 1, fresh);
@@ -117,8 +125,9 @@ void DeviceIndex::require_plan(std::int64_t q, std::int64_t k, ElementType query
 
 void DeviceIndex::add_fallback(std::int64_t q, Report& report) const {
     if (unregistered_.empty()) return;
-    report.fallbacks.push_back({q, false, "the device cannot read the points where they lie: " + unregistered_,
-                                "host memory that can be registered; until then they stream through it in each call"});
+    report.fallbacks.push_back(
+        {q, false, "the device cannot read the points where they lie: " + unregistered_,
+         "host memory that can be registered; until then they stream through it in each call"});
 }
 
 Report DeviceIndex::run(const MatrixView& queries, std::int64_t k, bool graph, const Options& call,
@@ -126,8 +135,11 @@ Report DeviceIndex::run(const MatrixView& queries, std::int64_t k, bool graph, c
     const std::int64_t searched = searched_k(k, graph, call);
     const bool any_memory = prepared_.gpu && call.memory == 0 && memory_ == 0;
     return with_less_memory(progress, [&](double share, bool& allocating) {
-        bool fresh = share < 1;  // the plan of an earlier call serves until memory proves to have become scarcer
-        const std::shared_ptr<const Plan> made = plan(queries.rows, searched, graph, queries.type, call, share, fresh);
+        bool fresh =
+            share <
+            1;  // the plan of an earlier call serves until memory proves to have become scarcer
+        const std::shared_ptr<const Plan> made =
+            plan(queries.rows, searched, graph, queries.type, call, share, fresh);
         allocating = any_memory || !fresh;
         Report report = run_rows(prepared_, {queries, k, graph, *made, call, progress, out, keys});
         add_fallback(queries.rows, report);

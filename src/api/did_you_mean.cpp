@@ -13,7 +13,8 @@ constexpr std::size_t longest_word = 64, shortest_start = 2, shortest_mistyped =
 std::string folded(std::string_view word) {
     std::string letters;
     for (const char c : word) {
-        if (c != '-' && c != '_' && c != ' ') letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+        if (c != '-' && c != '_' && c != ' ')
+            letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     }
     return letters;
 }
@@ -40,7 +41,8 @@ int edits(const std::string& a, const std::string& b) {
 int forgiven(const std::string& a, const std::string& b) {
     const std::size_t most = std::max(a.size(), b.size());
     const auto differ = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first;
-    return static_cast<int>(most / 3) + (differ - a.begin() >= static_cast<std::ptrdiff_t>(shortest_mistyped));
+    return static_cast<int>(most / 3) +
+           (differ - a.begin() >= static_cast<std::ptrdiff_t>(shortest_mistyped));
 }
 
 // 0: the same; INT_MAX: not near.

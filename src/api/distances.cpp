@@ -45,7 +45,8 @@ void check(const MatrixView& points, const MatrixView& queries, const Options& o
         refuse("path: '{}'; all distances are computed by path exact", options.path);
     if (!options.selector.empty())
         refuse("selector: '{}'; nothing is selected from a matrix of distances", options.selector);
-    if (options.enqueue) refuse("enqueue: serves selections; a matrix of distances has been written on return");
+    if (options.enqueue)
+        refuse("enqueue: serves selections; a matrix of distances has been written on return");
 }
 
 void on_cpu(const Prepared& points, const DistancesRequest& request) {
@@ -66,8 +67,8 @@ void on_cpu(const Prepared& points, const DistancesRequest& request) {
         cpu::distances(*points.cpu, here);
         request.progress.throw_if_cancelled();
         for (std::int64_t i = 0; i < count; ++i)
-            gpu::copy(static_cast<char*>(out.data) + (first + i) * out.stride * element, rows.data() + i * row,
-                      static_cast<std::size_t>(row));
+            gpu::copy(static_cast<char*>(out.data) + (first + i) * out.stride * element,
+                      rows.data() + i * row, static_cast<std::size_t>(row));
     }
 }
 
@@ -88,60 +89,74 @@ struct Ready {
 
     // Of queries [first, first + count).
     void run_rows(std::int64_t first, std::int64_t count, const DistancesView& out) const {
-        run(points, {api::rows_of(queries, first, count), plan, options.f64, options.stream, progress, out});
+        run(points, {api::rows_of(queries, first, count), plan, options.f64, options.stream,
+                     progress, out});
     }
 };
 
 // Validates, plans, prepares, and calls work(ready).
 template <class Work>
-Report with_points(const MatrixView& given_points, const MatrixView& given_queries, const Options& asked,
-                   const Work& work) {
+Report with_points(const MatrixView& given_points, const MatrixView& given_queries,
+                   const Options& asked, const Work& work) {
     const auto start = std::chrono::steady_clock::now();
     Options options = asked;
     options.path = name(Path::exact);
     const int threads = api::threads_of(options);
-    ProgressMeter progress(options.progress,
-                           static_cast<double>(given_queries.rows) * static_cast<double>(given_points.rows));
+    ProgressMeter progress(options.progress, static_cast<double>(given_queries.rows) *
+                                                 static_cast<double>(given_points.rows));
     MetricSpec metric = api::validate_metric(options.metric, given_points, threads, progress);
     api::check_values(given_points, metric, "points", threads, progress);
     api::check_values(given_queries, metric, "queries", threads, progress);
-    planner::choose_device(options.device, given_points.device, api::machine(options.device));  // one
-    if (api::has_no_pairs(given_points, given_queries)) return api::report_without_pairs(options, given_queries.rows);
+    planner::choose_device(options.device, given_points.device,
+                           api::machine(options.device));  // one
+    if (api::has_no_pairs(given_points, given_queries))
+        return api::report_without_pairs(options, given_queries.rows);
     std::vector<double> point_storage, query_storage;
-    const MatrixView points = api::scaled_rows(given_points, metric, threads, progress, point_storage),
-                     queries = api::scaled_rows(given_queries, metric, threads, progress, query_storage);
-    metric.wide = api::key_range(metric, api::join(api::extent_of(points, metric, threads, progress),
-                                                   api::extent_of(queries, metric, threads, progress)))
-                      .is_left();
+    const MatrixView points =
+                         api::scaled_rows(given_points, metric, threads, progress, point_storage),
+                     queries =
+                         api::scaled_rows(given_queries, metric, threads, progress, query_storage);
+    metric.wide =
+        api::key_range(metric, api::join(api::extent_of(points, metric, threads, progress),
+                                         api::extent_of(queries, metric, threads, progress)))
+            .is_left();
     if (metric.wide) options = api::on_cpu(options);
     const Shape shape{points.rows, queries.rows, points.cols, 1, points.type, false};
     return api::with_less_memory(progress, [&](double share, bool& allocating) {
-        const Plan plan = api::plan_search(shape, metric, options, points.device, share, allocating);
+        const Plan plan =
+            api::plan_search(shape, metric, options, points.device, share, allocating);
         const Prepared prepared = api::prepare(points, metric, plan, false, options, progress);
         work(Ready{prepared, queries, plan, options, progress, allocating});
         Report report;
         report.path = name(plan.path);
         report.queries = report.scanned = queries.rows;
-        report.pairs = report.candidates = static_cast<double>(queries.rows) * static_cast<double>(points.rows);
+        report.pairs = report.candidates =
+            static_cast<double>(queries.rows) * static_cast<double>(points.rows);
         report.prepare_seconds = prepared.seconds;
         if (prepared.cpu) api::name_cpu(plan, report);
-        else report.device = fmt::format("cuda:{} ({})", plan.device, gpu::device_facts(plan.device).name);
-        report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        else
+            report.device =
+                fmt::format("cuda:{} ({})", plan.device, gpu::device_facts(plan.device).name);
+        report.seconds =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         return report;
     });
 }
 
-Report into(const MatrixView& points, const MatrixView& queries, const Options& options, DistancesView out) {
+Report into(const MatrixView& points, const MatrixView& queries, const Options& options,
+            DistancesView out) {
     const bool none = api::has_no_pairs(points, queries);
     if (!out.data && !none) refuse("out.data: null; expected room for queries x points distances");
     api::check_device(out.device, "out");
     if (out.stride == 0) out.stride = points.rows;
-    if (out.stride < points.rows) refuse("out.stride: {}; expected at least the {} points", out.stride, points.rows);
+    if (out.stride < points.rows)
+        refuse("out.stride: {}; expected at least the {} points", out.stride, points.rows);
     const auto element = static_cast<std::size_t>(element_bytes(options));
     if (!none && api::pass_64_bits(queries.rows, points.rows, out.stride, element))
-        refuse("out.stride: {}; {} rows of {} distances so far apart pass 2^63 bytes", out.stride, queries.rows,
-               points.rows);
-    return with_points(points, queries, options, [&](const Ready& ready) { ready.run_rows(0, queries.rows, out); });
+        refuse("out.stride: {}; {} rows of {} distances so far apart pass 2^63 bytes", out.stride,
+               queries.rows, points.rows);
+    return with_points(points, queries, options,
+                       [&](const Ready& ready) { ready.run_rows(0, queries.rows, out); });
 }
 
 }  // namespace
@@ -165,24 +180,28 @@ Distances distances(const MatrixView& points, const MatrixView& queries, const O
                        fmt::format("distances: {} x {} in host memory", queries.rows, points.rows));
         if (options.f64) result.values64.resize(static_cast<std::size_t>(cells));
         else result.values.resize(static_cast<std::size_t>(cells));
-        result.report = into(points, queries, options,
-                             {options.f64 ? static_cast<void*>(result.values64.data()) : result.values.data()});
+        result.report =
+            into(points, queries, options,
+                 {options.f64 ? static_cast<void*>(result.values64.data()) : result.values.data()});
         return result;
     });
 }
 
-Report distances_by_rows(const MatrixView& points, const MatrixView& queries, const Options& options,
-                         const std::function<void(std::int64_t first, std::int64_t count, const void* rows)>& take) {
+Report distances_by_rows(
+    const MatrixView& points, const MatrixView& queries, const Options& options,
+    const std::function<void(std::int64_t first, std::int64_t count, const void* rows)>& take) {
     return api::guarded([&] {
         check(points, queries, options);
         if (!take) refuse("take: empty; expected a function of rows");
         const auto by_blocks = [&](const Ready& ready) {
             // A GPU converts its points, or is sent them, anew for each block.
-            const std::int64_t held = ready.plan.device == host_memory ? block_bytes : device_block_bytes,
+            const std::int64_t held = ready.plan.device == host_memory ? block_bytes
+                                                                       : device_block_bytes,
                                row = points.rows * element_bytes(options),
-                               most =
-                                   std::clamp<std::int64_t>(std::min(held, free_memory() / 4) / row, 1, queries.rows);
-            require_memory(most * row, fmt::format("distances: {} rows of {} in host memory", most, points.rows));
+                               most = std::clamp<std::int64_t>(
+                                   std::min(held, free_memory() / 4) / row, 1, queries.rows);
+            require_memory(most * row, fmt::format("distances: {} rows of {} in host memory", most,
+                                                   points.rows));
             std::vector<std::byte> rows(static_cast<std::size_t>(most * row));
             const DistancesView out{rows.data(), points.rows, host_memory};
             for (std::int64_t first = 0; first < queries.rows; first += most) {

@@ -37,7 +37,8 @@ Report report_without_pairs(const Options& options, std::int64_t q) {
     return report;
 }
 
-void put_missing(std::int64_t q, std::int64_t k, bool largest, ElementType element, const NeighborsView& out) {
+void put_missing(std::int64_t q, std::int64_t k, bool largest, ElementType element,
+                 const NeighborsView& out) {
     const std::int64_t cells = q * k;
     if (cells == 0) return;
     put_all(std::int64_t{-1}, cells, out.ids, out.device);
@@ -51,9 +52,11 @@ void put_missing(std::int64_t q, std::int64_t k, bool largest, ElementType eleme
     else put(exact::missing_value<float>(largest));
 }
 
-Report search_without_pairs(std::int64_t q, std::int64_t k, const Options& options, const NeighborsView& out) {
+Report search_without_pairs(std::int64_t q, std::int64_t k, const Options& options,
+                            const NeighborsView& out) {
     Report report = report_without_pairs(options, q);
-    put_missing(q, k, traits_of(options.metric.id).similarity, options.f64 ? ElementType::f64 : ElementType::f32, out);
+    put_missing(q, k, traits_of(options.metric.id).similarity,
+                options.f64 ? ElementType::f64 : ElementType::f32, out);
     return report;
 }
 
@@ -67,7 +70,8 @@ Report radius_without_pairs(std::int64_t q, const Options& options, const Radius
     const float distance = 0;
     const double distance64 = 0;
     const bool f64 = options.f64 || wants.keys;
-    (*wants.take)({0, q, offsets.data(), &id, f64 ? nullptr : &distance, f64 ? &distance64 : nullptr});
+    (*wants.take)(
+        {0, q, offsets.data(), &id, f64 ? nullptr : &distance, f64 ? &distance64 : nullptr});
     return report;
 }
 

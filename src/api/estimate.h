@@ -12,7 +12,8 @@ namespace kith::api {
 
 // estimated(points, threads, progress) of points that are checked here.
 template <class Estimated>
-std::vector<double> estimate(const MatrixView& points, const Options& options, const Estimated& estimated) {
+std::vector<double> estimate(const MatrixView& points, const Options& options,
+                             const Estimated& estimated) {
     return guarded([&] {
         check_view(points, "points");
         ProgressMeter progress(options.progress, 0);

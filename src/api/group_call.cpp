@@ -33,7 +33,8 @@ GroupCall::GroupCall(const DeviceGroup& group, const Options& call, ProgressMete
     call_.include_self = false;
     call_.device.clear();
     on_cpu_ = on_cpu(call_);
-    for (const DeviceGroup::Part& part : group.parts_) names_.push_back(part.index ? part.index->device() : "");
+    for (const DeviceGroup::Part& part : group.parts_)
+        names_.push_back(part.index ? part.index->device() : "");
     names_.emplace_back("cpu");
 }
 
@@ -51,8 +52,9 @@ void GroupCall::require_plan(std::int64_t rows, std::int64_t k, ElementType type
         if (part.index) part.index->require_plan(rows, k, type, call_);
 }
 
-void GroupCall::run_task(const Run& run, const DeviceIndex& index, std::size_t part, std::int64_t block, void* stream,
-                         ProgressMeter& progress, Report& report) const {
+void GroupCall::run_task(const Run& run, const DeviceIndex& index, std::size_t part,
+                         std::int64_t block, void* stream, ProgressMeter& progress,
+                         Report& report) const {
     // Where GPUs were asked for, the CPU that stands in for them has paths of its own.
     const bool stands_in = index.prepared().cpu && group_.kind_ != planner::Kind::cpus;
     Options call = stands_in ? on_cpu_ : call_;
@@ -91,11 +93,12 @@ void GroupCall::run(std::int64_t first, std::int64_t q, std::int64_t block, cons
     if (count > 0) {
         const scale::Outcome outcome =
             scale::run_blocks(static_cast<int>(count), sharded ? blocks * count : blocks,
-                              sharded ? scale::Sharing::own : scale::Sharing::any, "search", progress_,
-                              [&](int thread, std::int64_t unit, ProgressMeter& own) {
+                              sharded ? scale::Sharing::own : scale::Sharing::any, "search",
+                              progress_, [&](int thread, std::int64_t unit, ProgressMeter& own) {
                                   const std::size_t part = able[static_cast<std::size_t>(thread)];
                                   const std::int64_t b = sharded ? unit / count : unit;
-                                  if (group_.probe_.before) group_.probe_.before(static_cast<int>(part), blocks_ + b);
+                                  if (group_.probe_.before)
+                                      group_.probe_.before(static_cast<int>(part), blocks_ + b);
                                   const DeviceIndex& index = *group_.parts_[part].index;
                                   std::shared_ptr<void>& stream = streams_[part];
                                   if (!stream && index.prepared().gpu)
@@ -106,10 +109,12 @@ void GroupCall::run(std::int64_t first, std::int64_t q, std::int64_t block, cons
             const std::size_t part = able[static_cast<std::size_t>(failure.device)];
             failed_[part] = 1;
             const std::int64_t b = sharded ? failure.block / count : failure.block;
-            failures_.push_back(describe(failure.error, names_[part], failure.block < 0 ? 0 : run.rows(b)));
+            failures_.push_back(
+                describe(failure.error, names_[part], failure.block < 0 ? 0 : run.rows(b)));
         }
         for (const std::int64_t unit : outcome.left)
-            left[sharded ? able[static_cast<std::size_t>(unit % count)] : 0].push_back(sharded ? unit / count : unit);
+            left[sharded ? able[static_cast<std::size_t>(unit % count)] : 0].push_back(
+                sharded ? unit / count : unit);
     }
     for (std::size_t part = 0; part < left.size(); ++part)
         if (!left[part].empty()) take_over(run, part, std::move(left[part]));
@@ -140,11 +145,15 @@ void GroupCall::take_over(const Run& run, std::size_t part, std::vector<std::int
         }
         try {
             if (!moved.index)
-                moved.index = group_.prepared(cpu ? "cpu" : names_[moved.to], moved.points, false, progress_);
+                moved.index =
+                    group_.prepared(cpu ? "cpu" : names_[moved.to], moved.points, false, progress_);
             for (; !blocks.empty(); blocks.pop_back())
-                run_task(run, *moved.index, part, blocks.back(), nullptr, progress_, reports_[moved.to]);
+                run_task(run, *moved.index, part, blocks.back(), nullptr, progress_,
+                         reports_[moved.to]);
         } catch (const Error& error) {
-            if (cpu || (error.code() != ErrorCode::out_of_memory && error.code() != ErrorCode::device)) throw;
+            if (cpu ||
+                (error.code() != ErrorCode::out_of_memory && error.code() != ErrorCode::device))
+                throw;
             moved.index.reset();
             ++moved.to;
         }

@@ -1,5 +1,5 @@
-// One call on the devices of a group: blocks of its queries to whichever device is free, or in shards to each, and what
-// a device leaves that fails to the others, at last to the CPU.
+// One call on the devices of a group: blocks of its queries to whichever device is free, or in
+// shards to each, and what a device leaves that fails to the others, at last to the CPU.
 #pragma once
 
 #include <functional>
@@ -36,8 +36,9 @@ public:
     void require_plan(std::int64_t rows, std::int64_t k, ElementType type) const;
 
     using Work = std::function<void(const GroupTask&)>;
-    // Queries [first, first + q) in blocks: each block once, in shards once for each of these, on threads of the
-    // devices (of one task none beside). Throws what is the caller's fault, and what the CPU throws.
+    // Queries [first, first + q) in blocks: each block once, in shards once for each of these, on
+    // threads of the devices (of one task none beside). Throws what is the caller's fault, and what
+    // the CPU throws.
     void run(std::int64_t first, std::int64_t q, std::int64_t block, const Work& work);
 
     // Of all runs, which have answered q queries.
@@ -53,8 +54,8 @@ private:
         std::unique_ptr<DeviceIndex> index;
     };
 
-    void run_task(const Run& run, const DeviceIndex& index, std::size_t part, std::int64_t block, void* stream,
-                  ProgressMeter& progress, Report& report) const;
+    void run_task(const Run& run, const DeviceIndex& index, std::size_t part, std::int64_t block,
+                  void* stream, ProgressMeter& progress, Report& report) const;
     void take_over(const Run& run, std::size_t part, std::vector<std::int64_t> blocks);
 
     const DeviceGroup& group_;

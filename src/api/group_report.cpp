@@ -23,7 +23,8 @@ void add_fallback(const Fallback& one, std::vector<Fallback>& all) {
 
 }  // namespace
 
-Fallback describe(const std::exception_ptr& error, const std::string& device, std::int64_t queries) {
+Fallback describe(const std::exception_ptr& error, const std::string& device,
+                  std::int64_t queries) {
     std::string what = "an unknown error";
     bool memory = false;
     try {
@@ -66,12 +67,14 @@ Report total(const std::vector<Report>& devices, const std::vector<std::string>&
         const std::string path = all.path.empty() ? one.path : all.path;
         add(one, all);
         all.path = path;
-        const std::string own = one.device.substr(std::min(one.device.size(), one.device.find(" (")));
+        const std::string own =
+            one.device.substr(std::min(one.device.size(), one.device.find(" (")));
         text += fmt::format("{}{}{}", text.empty() ? "" : ", ", names[i], own);
     }
     all.device = text;
     all.pairs = static_cast<double>(queries) * static_cast<double>(points);
-    // In shards a query counts once for each: it is what the most expensive of them needed, at most.
+    // In shards a query counts once for each: it is what the most expensive of them needed, at
+    // most.
     all.queries = queries;
     all.scanned = std::min(all.scanned, queries);
     all.retried = std::min(all.retried, queries - all.scanned);

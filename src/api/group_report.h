@@ -15,8 +15,8 @@ Fallback describe(const std::exception_ptr& error, const std::string& device, st
 // Counters, reasons and times of a block to those of its device.
 void add(const Report& block, Report& device);
 
-// Of devices named so that have searched `queries` among `points`, each a block at a time (a report without queries:
-// nothing), and of those that failed.
+// Of devices named so that have searched `queries` among `points`, each a block at a time (a report
+// without queries: nothing), and of those that failed.
 Report total(const std::vector<Report>& devices, const std::vector<std::string>& names,
              const std::vector<Fallback>& failures, std::int64_t queries, std::int64_t points);
 

@@ -1,5 +1,5 @@
-// What every entry point of the library runs in: the floating-point state that distances are defined in, and memory
-// that could not be had is a kith::Error.
+// What every entry point of the library runs in: the floating-point state that distances are
+// defined in, and memory that could not be had is a kith::Error.
 #pragma once
 
 #include <new>

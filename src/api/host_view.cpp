@@ -14,7 +14,8 @@ MatrixView on_host(const MatrixView& view, std::vector<std::byte>& storage) {
     }
     const std::size_t bytes = size_of(view.type);
     const bool row_major = view.layout == Layout::row_major;
-    const std::int64_t inner = row_major ? view.cols : view.rows, outer = row_major ? view.rows : view.cols;
+    const std::int64_t inner = row_major ? view.cols : view.rows,
+                       outer = row_major ? view.rows : view.cols;
     storage.resize(static_cast<std::size_t>(((outer - 1) * view.stride + inner)) * bytes);
     gpu::copy(storage.data(), view.data, storage.size());
     MatrixView copy = view;

@@ -8,7 +8,8 @@
 
 namespace kith::api {
 
-// A host copy of a view in device memory; of one in host memory, the view itself (`storage` stays empty).
+// A host copy of a view in device memory; of one in host memory, the view itself (`storage` stays
+// empty).
 MatrixView on_host(const MatrixView& view, std::vector<std::byte>& storage);
 
 }  // namespace kith::api

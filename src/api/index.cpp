@@ -34,7 +34,9 @@ struct Index::State {
     std::unique_ptr<const api::DeviceGroup> several;  // instead; of no points neither
 
     // As Options::device names it.
-    std::string device() const { return single ? single->device() : several ? several->device() : "cpu"; }
+    std::string device() const {
+        return single ? single->device() : several ? several->device() : "cpu";
+    }
 
     // Whether a metric that a call names is the one that was prepared, with its parameters.
     bool is_own(const Metric& m) const {
@@ -45,8 +47,8 @@ struct Index::State {
         if (m.id == MetricId::functor) {
             const FunctorMetric* const a = m.functor;
             const FunctorMetric* const b = own.functor;
-            return a == b ||
-                   (a && a->host == b->host && a->device == b->device && a->state == b->state && a->start == b->start);
+            return a == b || (a && a->host == b->host && a->device == b->device &&
+                              a->state == b->state && a->start == b->start);
         }
         const std::vector<double>* const constants = metric.constants.get();
         if (m.id == MetricId::seuclidean && m.variances.data)
@@ -64,8 +66,8 @@ struct Index::State {
         return true;
     }
 
-    // Whether a search by radius is of euclidean among points of sqeuclidean: nobody named a metric, or the call that
-    // one where the Index has none.
+    // Whether a search by radius is of euclidean among points of sqeuclidean: nobody named a
+    // metric, or the call that one where the Index has none.
     bool takes_roots(const Options& call) const {
         return !api::is_named(options.metric) &&
                (!api::is_named(call.metric) || call.metric.id == api::usual_radius_metric);
@@ -78,7 +80,8 @@ struct Index::State {
     }
     void check_radius(const MatrixView* queries, const Options& call) const {
         if (queries) check_queries(*queries);
-        if (api::is_named(call.metric) && !takes_roots(call) && !is_own(call.metric)) refuse_metric(call.metric);
+        if (api::is_named(call.metric) && !takes_roots(call) && !is_own(call.metric))
+            refuse_metric(call.metric);
         check_device(call);
     }
     [[noreturn]] void refuse_metric(const Metric& named) const {
@@ -88,10 +91,12 @@ struct Index::State {
         refuse("metric: {}; this index was prepared for {}", name(named.id), own);
     }
     void check_device(const Options& call) const {
-        if (papers::is_graph_path(call.path)) refuse("path: '{}' serves graph() of points, not an Index", call.path);
+        if (papers::is_graph_path(call.path))
+            refuse("path: '{}' serves graph() of points, not an Index", call.path);
         const std::string own = device();
         const bool other = !call.device.empty() && call.device != "auto" && call.device != own &&
-                           call.device != options.device && !(call.device == "cuda" && single && own != "cpu");
+                           call.device != options.device &&
+                           !(call.device == "cuda" && single && own != "cpu");
         if (other) refuse("device: '{}'; this index was prepared on {}", call.device, own);
     }
 
@@ -104,22 +109,28 @@ struct Index::State {
     }
 
     // Without queries: the points among themselves.
-    Report run(const MatrixView* queries, std::int64_t k, const Options& call, const NeighborsView& out) const {
+    Report run(const MatrixView* queries, std::int64_t k, const Options& call,
+               const NeighborsView& out) const {
         const std::int64_t q = queries ? queries->rows : n;
         api::check_out(out, q);
         ProgressMeter progress(call.progress, static_cast<double>(q) * static_cast<double>(n));
-        if (queries) api::check_values(*queries, metric, "queries", api::threads_of(call), progress);
+        if (queries)
+            api::check_values(*queries, metric, "queries", api::threads_of(call), progress);
         if (n == 0 || q == 0) return api::search_without_pairs(q, k, own_of(call), out);
         std::vector<double> query_storage;
-        const MatrixView taken = queries ? take(*queries, call, progress, query_storage) : MatrixView{};
+        const MatrixView taken =
+            queries ? take(*queries, call, progress, query_storage) : MatrixView{};
         const api::KeyRange range = key_range(metric, queries ? &taken : nullptr, call, progress);
         std::vector<std::byte> storage;
-        const MatrixView points = range.is_left() || (single && !queries) ? all_points(storage) : MatrixView{};
+        const MatrixView points =
+            range.is_left() || (single && !queries) ? all_points(storage) : MatrixView{};
         return api::search_in_range(
             {metric, points, queries ? taken : points, k, !queries, range, call, progress, out},
             [&](std::int64_t wanted, const Options& given, const NeighborsView& into) {
-                if (several) return several->run(queries ? &taken : nullptr, wanted, given, progress, into);
-                return single->run(queries ? taken : points, wanted, !queries, given, progress, into);
+                if (several)
+                    return several->run(queries ? &taken : nullptr, wanted, given, progress, into);
+                return single->run(queries ? taken : points, wanted, !queries, given, progress,
+                                   into);
             });
     }
 
@@ -132,8 +143,8 @@ struct Index::State {
         return api::scaled_rows(queries, metric, api::threads_of(call), progress, storage);
     }
     // Of `searched`, the metric or `rooted`.
-    api::KeyRange key_range(const MetricSpec& searched, const MatrixView* queries, const Options& call,
-                            ProgressMeter& progress) const {
+    api::KeyRange key_range(const MetricSpec& searched, const MatrixView* queries,
+                            const Options& call, ProgressMeter& progress) const {
         const api::Extent& of_points = &searched == &rooted ? rooted_extent : extent;
         if (!queries) return api::key_range(searched, of_points);
         const api::Extent own = api::extent_of(*queries, searched, api::threads_of(call), progress);
@@ -157,27 +168,32 @@ struct Index::State {
         ProgressMeter progress(call.progress, static_cast<double>(q) * static_cast<double>(n));
         const MetricSpec& searched = takes_roots(call) ? rooted : metric;
         api::radii_of(r, q, searched);
-        if (queries) api::check_values(*queries, metric, "queries", api::threads_of(call), progress);
+        if (queries)
+            api::check_values(*queries, metric, "queries", api::threads_of(call), progress);
         if (n == 0 || q == 0) return api::radius_without_pairs(q, own_of(call), wants);
         std::vector<double> query_storage;
-        const MatrixView taken = queries ? take(*queries, call, progress, query_storage) : MatrixView{};
+        const MatrixView taken =
+            queries ? take(*queries, call, progress, query_storage) : MatrixView{};
         const api::KeyRange range = key_range(searched, queries ? &taken : nullptr, call, progress);
         std::vector<std::byte> storage;
         const MatrixView points = range.is_left() ? all_points(storage) : MatrixView{};
         const api::RadiusCall radius{queries ? &taken : nullptr, r, call, progress, wants};
         const auto once = [&](const api::RadiusCall& part) {
-            return single ? api::run_radius(*single, part) : api::run_radius(*several, metric, part);
+            return single ? api::run_radius(*single, part)
+                          : api::run_radius(*several, metric, part);
         };
         const auto run = [&](const api::RadiusCall& part) {
             std::vector<std::byte> room;
             api::require_room(
-                part, metric, n, [&] { return part.queries ? *part.queries : all_points(room); }, once);
+                part, metric, n, [&] { return part.queries ? *part.queries : all_points(room); },
+                once);
             return once(part);
         };
         const auto ordinary = [&](const api::RadiusCall& part) {
             return takes_roots(call) ? api::run_rooted(part, n, d, run) : run(part);
         };
-        return api::radius_in_range({searched, points, queries ? taken : points, range, radius}, ordinary);
+        return api::radius_in_range({searched, points, queries ? taken : points, range, radius},
+                                    ordinary);
     }
 };
 
@@ -187,7 +203,8 @@ Index Index::borrowing(const MatrixView& points, const Options& options) {
     return Index(points, options, false);
 }
 
-Index::Index(const MatrixView& given, const Options& options, bool copy) : state_(std::make_unique<State>()) {
+Index::Index(const MatrixView& given, const Options& options, bool copy)
+    : state_(std::make_unique<State>()) {
     api::guarded([&] {
         api::check_view(given, "points", 0);
         State& s = *state_;
@@ -207,18 +224,21 @@ Index::Index(const MatrixView& given, const Options& options, bool copy) : state
         }
         const MatrixView points = api::scaled_rows(given, s.metric, threads, progress, s.scaled);
         s.extent = api::extent_of(points, s.metric, threads, progress);
-        if (!api::is_named(options.metric)) s.rooted_extent = api::extent_of(points, s.rooted, threads, progress);
-        // Prepared for searches of few neighbours: those of many take the plain scan, which any preparation serves.
+        if (!api::is_named(options.metric))
+            s.rooted_extent = api::extent_of(points, s.rooted, threads, progress);
+        // Prepared for searches of few neighbours: those of many take the plain scan, which any
+        // preparation serves.
         const Shape shape{points.rows, 1, points.cols, 1, points.type, false};
         Options typical = options;
         if (typical.path.empty() && !planner::forces_selector(typical.selector) && points.rows < 64)
             typical.path = name(Path::exact);
         std::vector<std::string> devices = api::devices_of(options);
         if (devices.size() > 1) {
-            s.several = std::make_unique<api::DeviceGroup>(points, s.metric, std::move(devices), shape, typical, copy,
-                                                           progress);
+            s.several = std::make_unique<api::DeviceGroup>(points, s.metric, std::move(devices),
+                                                           shape, typical, copy, progress);
         } else {
-            s.single = std::make_unique<api::DeviceIndex>(points, s.metric, shape, typical, copy, true, progress);
+            s.single = std::make_unique<api::DeviceIndex>(points, s.metric, shape, typical, copy,
+                                                          true, progress);
         }
         if (copy) s.scaled = {};
     });
@@ -245,8 +265,9 @@ std::int64_t Index::dimensions() const {
 Neighbors Index::search(const MatrixView& queries, std::int64_t k, const Options& options) const {
     return api::guarded([&] {
         state_->check_queries(queries, k, options);
-        return api::collect(queries.rows, k, options.f64,
-                            [&](const NeighborsView& out) { return state_->run(&queries, k, options, out); });
+        return api::collect(queries.rows, k, options.f64, [&](const NeighborsView& out) {
+            return state_->run(&queries, k, options, out);
+        });
     });
 }
 
@@ -262,8 +283,9 @@ Neighbors Index::graph(std::int64_t k, const Options& options) const {
     return api::guarded([&] {
         api::check_k(k, size());
         state_->check_call(options);
-        return api::collect(size(), k, options.f64,
-                            [&](const NeighborsView& out) { return state_->run(nullptr, k, options, out); });
+        return api::collect(size(), k, options.f64, [&](const NeighborsView& out) {
+            return state_->run(nullptr, k, options, out);
+        });
     });
 }
 
@@ -275,7 +297,8 @@ Report Index::graph_into(std::int64_t k, const Options& options, const Neighbors
     });
 }
 
-RadiusNeighbors Index::radius(const MatrixView& queries, const Radius& r, const Options& options) const {
+RadiusNeighbors Index::radius(const MatrixView& queries, const Radius& r,
+                              const Options& options) const {
     return api::guarded([&] {
         state_->check_radius(&queries, options);
         return api::collect_whole(queries.rows, options.f64, r, [&](const api::RadiusWants& wants) {
@@ -284,7 +307,8 @@ RadiusNeighbors Index::radius(const MatrixView& queries, const Radius& r, const 
     });
 }
 
-RadiusCounts Index::radius_counts(const MatrixView& queries, const Radius& r, const Options& options) const {
+RadiusCounts Index::radius_counts(const MatrixView& queries, const Radius& r,
+                                  const Options& options) const {
     return api::guarded([&] {
         state_->check_radius(&queries, options);
         return api::collect_counts(queries.rows, [&](std::int64_t* counts) {
@@ -314,12 +338,14 @@ RadiusNeighbors Index::radius_graph(const Radius& r, const Options& options) con
 RadiusCounts Index::radius_graph_counts(const Radius& r, const Options& options) const {
     return api::guarded([&] {
         state_->check_radius(nullptr, options);
-        return api::collect_counts(
-            size(), [&](std::int64_t* counts) { return state_->run_radius(nullptr, r, options, {.counts = counts}); });
+        return api::collect_counts(size(), [&](std::int64_t* counts) {
+            return state_->run_radius(nullptr, r, options, {.counts = counts});
+        });
     });
 }
 
-Report Index::radius_graph_blocks(const Radius& r, const Options& options, const TakeRadiusRows& take) const {
+Report Index::radius_graph_blocks(const Radius& r, const Options& options,
+                                  const TakeRadiusRows& take) const {
     return api::guarded([&] {
         const TakeRadiusRows handed_on = machine::for_caller(take);
         state_->check_radius(nullptr, options);

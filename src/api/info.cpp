@@ -18,7 +18,8 @@ namespace kith {
 
 namespace {
 
-// Whether `name` is a variant of the family that `head` begins: "heap-queue+buffer" of "heap-queue".
+// Whether `name` is a variant of the family that `head` begins: "heap-queue+buffer" of
+// "heap-queue".
 bool is_variant(std::string_view name, std::string_view head) {
     return name.size() > head.size() && name.starts_with(head) &&
            (name[head.size()] == '+' || name[head.size()] == '-');
@@ -31,16 +32,16 @@ bool in_build(const gpu::Selector& s) {
     return papers::has(s);
 }
 
-// A line for each selector of this build: its range of k and what it does. Variants stand under the head of their
-// family, by what follows its name and its words.
+// A line for each selector of this build: its range of k and what it does. Variants stand under the
+// head of their family, by what follows its name and its words.
 template <class Selectors>
 std::string lines_of(const Selectors& selectors) {
     std::string text;
     std::string_view head, words;
     for (const auto& s : selectors) {
         if (!in_build(s)) continue;
-        const std::string range =
-            s.max_k ? fmt::format("k {} to {}", s.min_k, s.max_k) : fmt::format("k from {}", s.min_k);
+        const std::string range = s.max_k ? fmt::format("k {} to {}", s.min_k, s.max_k)
+                                          : fmt::format("k from {}", s.min_k);
         std::string_view name = s.name, what = s.what;
         const bool variant = !head.empty() && is_variant(name, head);
         if (variant) {
@@ -51,7 +52,8 @@ std::string lines_of(const Selectors& selectors) {
             head = name;
             words = what;
         }
-        text += fmt::format("  {:<24} {:<14} {}\n", (variant ? "    " : "") + std::string(name), range, what);
+        text += fmt::format("  {:<24} {:<14} {}\n", (variant ? "    " : "") + std::string(name),
+                            range, what);
     }
     return text;
 }
@@ -73,10 +75,12 @@ std::string build_info() {
     return api::guarded([&] {
         std::string text = fmt::format("kith {}\n", KITH_VERSION);
         const int threads = machine::default_threads();
-        text += fmt::format("cpu          {} thread{}, instruction sets:", threads, threads == 1 ? "" : "s");
+        text += fmt::format("cpu          {} thread{}, instruction sets:", threads,
+                            threads == 1 ? "" : "s");
         for (int i = cpu::isa_count - 1; i >= 0; --i) {
             const auto isa = static_cast<cpu::Isa>(i);
-            text += fmt::format(" {}{}", cpu::name(isa), cpu::supported(isa) ? "" : " (not on this machine)");
+            text += fmt::format(" {}{}", cpu::name(isa),
+                                cpu::supported(isa) ? "" : " (not on this machine)");
         }
         text += '\n';
         const int devices = gpu::device_count();
@@ -84,16 +88,20 @@ std::string build_info() {
         for (int i = 0; i < devices; ++i) {
             const gpu::DeviceInfo info = gpu::device_info(i);
             text += fmt::format(
-                "cuda:{}       {}, compute capability {}.{}, {} multiprocessors, {:.1f} of {:.1f} GiB free\n", i,
-                info.name, info.capability / 10, info.capability % 10, info.multiprocessors,
-                static_cast<double>(info.free_bytes) / (1 << 30), static_cast<double>(info.total_bytes) / (1 << 30));
+                "cuda:{}       {}, compute capability {}.{}, {} multiprocessors, {:.1f} of {:.1f} "
+                "GiB free\n",
+                i, info.name, info.capability / 10, info.capability % 10, info.multiprocessors,
+                static_cast<double>(info.free_bytes) / (1 << 30),
+                static_cast<double>(info.total_bytes) / (1 << 30));
         }
         if (const std::string compiler = gpu::formula_compiler(); !compiler.empty())
             text += fmt::format("gpu formulas {}\n", compiler);
-        text += fmt::format("papers       {}\n",
-                            papers::built() ? "their selectors and paths" : "none: " + std::string(papers::not_built));
+        text += fmt::format("papers       {}\n", papers::built()
+                                                     ? "their selectors and paths"
+                                                     : "none: " + std::string(papers::not_built));
         text += "\nmetrics (name, aliases, what it is of q and x)\n";
-        for (const MetricLine& m : metrics) text += fmt::format("  {:<14} {:<13} {}\n", m.name, m.aliases, m.what);
+        for (const MetricLine& m : metrics)
+            text += fmt::format("  {:<14} {:<13} {}\n", m.name, m.aliases, m.what);
         text += "  formula                      an expression of your own; functor: a C++ one\n";
         text += "\npaths (how a search runs; never changes the answer)\n";
         for (const planner::PathFacts& path : planner::paths())
@@ -107,7 +115,8 @@ std::string build_info() {
         for (const cpu::Strategy* const each : cpu::all_strategies)
             if (planner::is_only_first(each->facts.name))
                 names += fmt::format("{}{}", names.empty() ? "" : ", ", each->facts.name);
-        text += fmt::format("  {:<18} {:<9} strategies that are put ahead of the planner's choice\n", names, "cpu");
+        text += fmt::format(
+            "  {:<18} {:<9} strategies that are put ahead of the planner's choice\n", names, "cpu");
         return text;
     });
 }
@@ -116,7 +125,8 @@ std::string selectors_help() {
     return api::guarded([&] {
         return "selectors of the CPU\n" + lines_of(cpu::selectors) +
                "\nselectors of a GPU (variants under their family: NAME and what follows it)\n" +
-               lines_of(gpu::selectors) + (papers::built() ? "" : fmt::format("  others: {}\n", papers::not_built));
+               lines_of(gpu::selectors) +
+               (papers::built() ? "" : fmt::format("  others: {}\n", papers::not_built));
     });
 }
 

@@ -15,7 +15,8 @@ namespace kith::api {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity(),
+                 nan = std::numeric_limits<double>::quiet_NaN();
 
 // Distances of others: what they may be off by, of the largest.
 constexpr double others_share = 0x1p-10;
@@ -75,10 +76,12 @@ RowJudge::Keys RowJudge::keys_of(std::int64_t i, const std::vector<std::int64_t>
 
 RowJudgement RowJudge::judge(std::int64_t i, const std::int64_t* found) {
     RowJudgement result;
-    const std::int64_t k = truth_.k, own = truth_.include_self ? 1 : 0, row = truth_.rows[static_cast<std::size_t>(i)];
+    const std::int64_t k = truth_.k, own = truth_.include_self ? 1 : 0,
+                       row = truth_.rows[static_cast<std::size_t>(i)];
     const std::int64_t* const expected = truth_.ids.data() + i * k;
     const double* const expected_distances = truth_.distances.data() + i * k;
-    result.neighbours = std::count_if(expected + own, expected + k, [](std::int64_t id) { return id >= 0; });
+    result.neighbours =
+        std::count_if(expected + own, expected + k, [](std::int64_t id) { return id >= 0; });
     result.place = std::mismatch(found, found + k, expected).first - found;
     result.distances.assign(expected_distances, expected_distances + k);
     if (result.place == k) {
@@ -96,16 +99,20 @@ RowJudgement RowJudge::judge(std::int64_t i, const std::int64_t* found) {
         result.place = place;
     };
     if (own && found[0] != expected[0])
-        fault(0, expected[0] < 0
-                     ? fmt::format("the row begins with id {}; point {} has a NaN, and no neighbours", found[0], row)
-                     : fmt::format("the row begins with id {}; expected its own point {}", found[0], row));
+        fault(0,
+              expected[0] < 0
+                  ? fmt::format("the row begins with id {}; point {} has a NaN, and no neighbours",
+                                found[0], row)
+                  : fmt::format("the row begins with id {}; expected its own point {}", found[0],
+                                row));
     for (std::int64_t j = 0; j < k; ++j) {
         const std::int64_t id = found[j];
         result.distances[static_cast<std::size_t>(j)] = id == -1 ? truth_.none() : nan;
         if (id == -1) continue;
         if (id < 0 || id >= truth_.points.rows)
             fault(j, fmt::format("id {} is none of the {} points", id, truth_.points.rows));
-        else if (truth_.graph && id == row && j >= own) fault(j, fmt::format("point {} lists itself", id));
+        else if (truth_.graph && id == row && j >= own)
+            fault(j, fmt::format("point {} lists itself", id));
         else if (!seen.insert(id).second) fault(j, fmt::format("id {} is listed twice", id));
         else {
             points.push_back(id);
@@ -124,8 +131,9 @@ RowJudgement RowJudge::judge(std::int64_t i, const std::int64_t* found) {
     for (const std::int64_t j : places) {
         const double key = key_of(found[j]);
         if (std::isnan(key)) {
-            fault(j, query_.nan()[0] ? fmt::format("id {} is listed, and the query has a NaN", found[j])
-                                     : fmt::format("point {} has no distance to the query (NaN)", found[j]));
+            fault(j, query_.nan()[0]
+                         ? fmt::format("id {} is listed, and the query has a NaN", found[j])
+                         : fmt::format("point {} has no distance to the query (NaN)", found[j]));
             continue;
         }
         result.distances[static_cast<std::size_t>(j)] = reported_(key);
@@ -137,15 +145,21 @@ RowJudgement RowJudge::judge(std::int64_t i, const std::int64_t* found) {
         if (found[j] == -1 && expected[j] >= 0)
             fault(j, fmt::format("no neighbour is listed at place {}, where there is one", j + 1));
         else if (found[j] >= 0 && expected[j] < 0)
-            fault(j, fmt::format("id {} is listed at place {}, where there is none", found[j], j + 1));
+            fault(j,
+                  fmt::format("id {} is listed at place {}, where there is none", found[j], j + 1));
         else if (found[j] >= 0 && key_of(found[j]) != key_of(expected[j])) {
-            const bool rounded = result.distances[static_cast<std::size_t>(j)] == expected_distances[j];
-            fault(j, result.hits == result.neighbours
-                         ? fmt::format("the ids are right, but not in the order of their distances (place {})", j + 1)
-                     : rounded ? fmt::format(
-                                     "id {} at place {} is farther than id {}, though both distances round to the same",
-                                     found[j], j + 1, expected[j])
-                               : fmt::format("id {} at place {} is not the right one", found[j], j + 1));
+            const bool rounded =
+                result.distances[static_cast<std::size_t>(j)] == expected_distances[j];
+            fault(j,
+                  result.hits == result.neighbours
+                      ? fmt::format(
+                            "the ids are right, but not in the order of their distances (place {})",
+                            j + 1)
+                  : rounded
+                      ? fmt::format("id {} at place {} is farther than id {}, though both "
+                                    "distances round to the same",
+                                    found[j], j + 1, expected[j])
+                      : fmt::format("id {} at place {} is not the right one", found[j], j + 1));
         }
     }
     return result;
@@ -156,12 +170,14 @@ bool DistanceJudge::agree(double found, double canonical) {
     ++distances_;
     const auto a = static_cast<float>(found), b = static_cast<float>(canonical);
     const bool wide = how_ == DistancesCompared::f64;
-    const bool same = wide ? std::bit_cast<std::uint64_t>(found) == std::bit_cast<std::uint64_t>(canonical)
-                           : std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
+    const bool same =
+        wide ? std::bit_cast<std::uint64_t>(found) == std::bit_cast<std::uint64_t>(canonical)
+             : std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
     if (same) return true;
     if (!std::isnan(found)) {
-        largest_ulp_ = std::max(largest_ulp_, wide ? ulp_between<double, std::uint64_t>(found, canonical)
-                                                   : ulp_between<float, std::uint32_t>(a, b));
+        largest_ulp_ =
+            std::max(largest_ulp_, wide ? ulp_between<double, std::uint64_t>(found, canonical)
+                                        : ulp_between<float, std::uint32_t>(a, b));
         const double off = std::fabs(found - canonical);
         constexpr double least = std::numeric_limits<float>::min();
         const double share = off / std::max(std::fabs(canonical), least);
@@ -176,8 +192,8 @@ bool DistanceJudge::agree(double found, double canonical) {
 
 std::string DistanceJudge::why(double found, double canonical, std::int64_t place) const {
     if (how_ == DistancesCompared::f32)
-        return fmt::format("the distance at place {} is {}; expected {}", place + 1, static_cast<float>(found),
-                           static_cast<float>(canonical));
+        return fmt::format("the distance at place {} is {}; expected {}", place + 1,
+                           static_cast<float>(found), static_cast<float>(canonical));
     return fmt::format("the distance at place {} is {}; expected {}", place + 1, found, canonical);
 }
 

@@ -13,9 +13,8 @@
 
 namespace kith::api {
 
-// What the rows are held against. Points and queries as the metric takes them (api/magnitudes.h) lie in host memory,
-// unless all ids are right and no row begins
-// with its own.
+// What the rows are held against. Points and queries as the metric takes them (api/magnitudes.h)
+// lie in host memory, unless all ids are right and no row begins with its own.
 struct Truth {
     const MetricSpec& metric;
     MatrixView points, queries;      // queries: one of each row that is judged
@@ -35,7 +34,8 @@ struct RowJudgement {
     std::string why;    // what is wrong with them
     std::int64_t place = 0;
     std::int64_t neighbours = 0, hits = 0;  // as in Verification
-    std::vector<double> distances;          // canonical, of the ids that were found; NaN where there is no such point
+    std::vector<double>
+        distances;  // canonical, of the ids that were found; NaN where there is no such point
 };
 
 // Of one thread.

@@ -49,12 +49,14 @@ Extent extent_of_type(ElementType type) {
     }
 }
 
-// Ranges of rows, or of columns where these lie side by side: work(first, last) of the lines of a view.
+// Ranges of rows, or of columns where these lie side by side: work(first, last) of the lines of a
+// view.
 template <class Work>
 void for_lines(const MatrixView& v, int threads, ProgressMeter& progress, const Work& work) {
     const bool by_rows = v.layout == Layout::row_major;
     const std::int64_t lines = by_rows ? v.rows : v.cols, length = by_rows ? v.cols : v.rows;
-    watched_for(threads, lines, std::max<std::int64_t>(1, values_per_task / std::max<std::int64_t>(length, 1)),
+    watched_for(threads, lines,
+                std::max<std::int64_t>(1, values_per_task / std::max<std::int64_t>(length, 1)),
                 progress, "prepare", work);
     progress.throw_if_cancelled();
 }
@@ -68,7 +70,8 @@ Magnitudes measure(const MatrixView& v, int threads, ProgressMeter& progress) {
         Magnitudes here;
         exact::with_elements(v.data, v.type, [&](const auto* elements) {
             for (std::int64_t line = first; line < last; ++line)
-                for (std::int64_t i = 0; i < length; ++i) here.add(exact::value_of(elements[line * v.stride + i]));
+                for (std::int64_t i = 0; i < length; ++i)
+                    here.add(exact::value_of(elements[line * v.stride + i]));
         });
         const std::scoped_lock lock(joining);
         all.join(here);
@@ -76,7 +79,8 @@ Magnitudes measure(const MatrixView& v, int threads, ProgressMeter& progress) {
     return all;
 }
 
-// A row of that magnitude in each coordinate, as the metric maps it: the smallest and the largest that becomes of it.
+// A row of that magnitude in each coordinate, as the metric maps it: the smallest and the largest
+// that becomes of it.
 Magnitudes mapped(const MetricSpec& metric, double magnitude) {
     const cpu::MetricKernels& kernels = *kernels_of(metric);
     metric::Params params = metric.params;
@@ -92,14 +96,16 @@ Magnitudes mapped(const MetricSpec& metric, double magnitude) {
 double largest_of(const MatrixView& v, std::int64_t row) {
     double largest = 0;
     for (std::int64_t col = 0; col < v.cols; ++col) {
-        const double size = std::abs(static_cast<const double*>(v.data)[exact::offset(v, row, col)]);
+        const double size =
+            std::abs(static_cast<const double*>(v.data)[exact::offset(v, row, col)]);
         if (!(size <= largest)) largest = size;
     }
     return largest;
 }
 
 bool is_far_out(double largest) {
-    return (largest > 0 && largest < least_row) || (largest > largest_row && std::isfinite(largest));
+    return (largest > 0 && largest < least_row) ||
+           (largest > largest_row && std::isfinite(largest));
 }
 
 }  // namespace
@@ -110,7 +116,8 @@ Extent join(const Extent& a, const Extent& b) {
     return both;
 }
 
-Extent extent_of(const MatrixView& view, const MetricSpec& metric, int threads, ProgressMeter& progress) {
+Extent extent_of(const MatrixView& view, const MetricSpec& metric, int threads,
+                 ProgressMeter& progress) {
     const Extent type = extent_of_type(view.type);
     if (!key_range(metric, type).is_left()) return type;
     return {measure(view, threads, progress), type.unit};
@@ -118,7 +125,8 @@ Extent extent_of(const MatrixView& view, const MetricSpec& metric, int threads, 
 
 KeyRange key_range(const MetricSpec& metric, const Extent& extent) {
     const cpu::MetricKernels* const kernels = kernels_of(metric);
-    if (!kernels || !cpu::has_root(*kernels, metric.params) || extent.magnitudes.most == 0) return {};
+    if (!kernels || !cpu::has_root(*kernels, metric.params) || extent.magnitudes.most == 0)
+        return {};
     const double d = static_cast<double>(metric.params.d),
                  power = kernels->traits.root == Root::square ? 2 : metric.params.p;
     const Magnitudes& plain = extent.magnitudes;
@@ -143,8 +151,8 @@ KeyRange key_range(const MetricSpec& metric, const Extent& extent) {
     return {!(smallest >= lowest), !(largest <= highest)};
 }
 
-MatrixView scaled_rows(const MatrixView& view, const MetricSpec& metric, int threads, ProgressMeter& progress,
-                       std::vector<double>& storage) {
+MatrixView scaled_rows(const MatrixView& view, const MetricSpec& metric, int threads,
+                       ProgressMeter& progress, std::vector<double>& storage) {
     const cpu::MetricKernels* const kernels = kernels_of(metric);
     if (!kernels || !kernels->traits.scale_free || view.type != ElementType::f64) return view;
     const Magnitudes all = measure(view, threads, progress);
@@ -153,23 +161,27 @@ MatrixView scaled_rows(const MatrixView& view, const MetricSpec& metric, int thr
     const MatrixView host = on_host(view, host_storage);
     const std::int64_t rows_per_task = std::max<std::int64_t>(1, values_per_task / view.cols);
     std::atomic<bool> some = false;
-    watched_for(threads, view.rows, rows_per_task, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t row = first; row < last && !some; ++row)
-            if (is_far_out(largest_of(host, row))) some = true;
-    });
+    watched_for(threads, view.rows, rows_per_task, progress, "prepare",
+                [&](std::int64_t first, std::int64_t last) {
+                    for (std::int64_t row = first; row < last && !some; ++row)
+                        if (is_far_out(largest_of(host, row))) some = true;
+                });
     progress.throw_if_cancelled();
     if (!some) return view;
     require_memory(view.rows * view.cols * 8, "rows to be scaled: a copy in host memory");
     storage.resize(static_cast<std::size_t>(view.rows * view.cols));
-    watched_for(threads, view.rows, rows_per_task, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t row = first; row < last; ++row) {
-            const double largest = largest_of(host, row);
-            const int exponent = is_far_out(largest) ? -std::ilogb(largest) : 0;
-            for (std::int64_t col = 0; col < view.cols; ++col)
-                storage[static_cast<std::size_t>(row * view.cols + col)] =
-                    std::ldexp(static_cast<const double*>(host.data)[exact::offset(host, row, col)], exponent);
-        }
-    });
+    watched_for(
+        threads, view.rows, rows_per_task, progress, "prepare",
+        [&](std::int64_t first, std::int64_t last) {
+            for (std::int64_t row = first; row < last; ++row) {
+                const double largest = largest_of(host, row);
+                const int exponent = is_far_out(largest) ? -std::ilogb(largest) : 0;
+                for (std::int64_t col = 0; col < view.cols; ++col)
+                    storage[static_cast<std::size_t>(row * view.cols + col)] = std::ldexp(
+                        static_cast<const double*>(host.data)[exact::offset(host, row, col)],
+                        exponent);
+            }
+        });
     progress.throw_if_cancelled();
     return kith::view(storage.data(), view.rows, view.cols);
 }

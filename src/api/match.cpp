@@ -22,12 +22,14 @@ Matches match(const MatrixView& a, const MatrixView& b, const MatchOptions& opti
         search_as.metric = api::named_or(search_as.metric, MetricId::euclidean);
         search_as.f64 = true;
         if (tested && api::traits_of(search_as.metric.id).similarity)
-            refuse("metric: '{}' is a similarity; a ratio expected a distance", name(search_as.metric.id));
+            refuse("metric: '{}' is a similarity; a ratio expected a distance",
+                   name(search_as.metric.id));
         const Metric& metric = search_as.metric;
         if ((metric.id == MetricId::seuclidean && !metric.variances.data) ||
             (metric.id == MetricId::mahalanobis && !metric.inverse_covariance.data))
-            refuse("metric: '{}' would be estimated from one of the two sets; expected its parameters",
-                   name(metric.id));
+            refuse(
+                "metric: '{}' would be estimated from one of the two sets; expected its parameters",
+                name(metric.id));
         const std::int64_t k = tested ? 2 : 1;
         const Neighbors forth = search(b, a, k, search_as);
         const Neighbors back = options.mutual ? search(a, b, 1, search_as) : Neighbors{};

@@ -36,9 +36,11 @@ planner::Request requested(const Shape& shape, const Options& options) {
         metric.formula = formula::compile(options.metric.formula);
         metric.start = options.metric.start;
     }
-    metric.params = {.p = options.metric.p, .d = shape.d, .packed_bits = options.metric.packed_bits};
+    metric.params = {
+        .p = options.metric.p, .d = shape.d, .packed_bits = options.metric.packed_bits};
     const int dimensions = api::facts(metric).traits.dimensions;
-    if (dimensions && shape.d != dimensions) refuse("d: {}; {} expected {}", shape.d, name(metric.id), dimensions);
+    if (dimensions && shape.d != dimensions)
+        refuse("d: {}; {} expected {}", shape.d, name(metric.id), dimensions);
     planner::Request asked = api::request(shape, metric, options, host_memory);
     asked.prepared = shape.prepared;
     return asked;
@@ -47,7 +49,8 @@ planner::Request requested(const Shape& shape, const Options& options) {
 }  // namespace
 
 Plan plan(const Shape& shape, const Options& options) {
-    return api::guarded([&] { return planner::make(requested(shape, options), api::machine(options.device)); });
+    return api::guarded(
+        [&] { return planner::make(requested(shape, options), api::machine(options.device)); });
 }
 
 std::vector<MeasuredMachine> measured_machines() {
@@ -59,7 +62,9 @@ std::vector<MeasuredMachine> measured_machines() {
 }
 
 Plan plan_on(const std::string& machine, const Shape& shape, const Options& options) {
-    return api::guarded([&] { return planner::make(requested(shape, options), api::machine_named(machine).machine); });
+    return api::guarded([&] {
+        return planner::make(requested(shape, options), api::machine_named(machine).machine);
+    });
 }
 
 Calibration calibration() {
@@ -74,16 +79,19 @@ std::string calibration_text(const std::vector<MeasuredRate>& rates, const std::
     return api::guarded([&] { return api::calibration_text(rates, date); });
 }
 
-std::vector<GraphSchedule> graph_schedules(const Shape& shape, const Options& options, const std::string& machine) {
+std::vector<GraphSchedule> graph_schedules(const Shape& shape, const Options& options,
+                                           const std::string& machine) {
     return api::guarded([&] {
         if (!shape.graph) refuse("shape: a search; expected a graph");
         const planner::Request asked = requested(shape, options);
-        const planner::Machine here = machine.empty() ? api::machine("cuda:all") : api::machine_named(machine).machine;
+        const planner::Machine here =
+            machine.empty() ? api::machine("cuda:all") : api::machine_named(machine).machine;
         constexpr int most = 8;
         std::vector<GraphSchedule> out;
         for (int count = 1; count <= most && !here.devices.empty(); ++count) {
             try {
-                out.push_back(planner::schedule(asked, here, count, api::is_symmetric(options.metric)));
+                out.push_back(
+                    planner::schedule(asked, here, count, api::is_symmetric(options.metric)));
             } catch (const Error& error) {
                 if (error.code() != ErrorCode::out_of_memory) throw;
             }
@@ -92,21 +100,24 @@ std::vector<GraphSchedule> graph_schedules(const Shape& shape, const Options& op
     });
 }
 
-MeasuredTime measured_time(const std::string& machine, const Shape& shape, const Options& options, const Plan& plan) {
+MeasuredTime measured_time(const std::string& machine, const Shape& shape, const Options& options,
+                           const Plan& plan) {
     return api::guarded([&]() -> MeasuredTime {
         std::optional<planner::KnownMachine> named;
         if (!machine.empty()) named = api::machine_named(machine);
         const planner::KnownMachine* const known = named ? &*named : api::calibrated();
         if (!known) {
             const MeasuredTime built_in = api::time_by_costs(shape, options, plan);
-            return built_in.seconds > 0 ? built_in
-                                        : MeasuredTime{0, "this machine has not been calibrated (kith calibrate)"};
+            return built_in.seconds > 0
+                       ? built_in
+                       : MeasuredTime{0, "this machine has not been calibrated (kith calibrate)"};
         }
         return api::time_by(*known, shape, options, plan);
     });
 }
 
-Plan plan_select(std::int64_t rows, std::int64_t cols, std::int64_t k, ElementType type, const Options& options) {
+Plan plan_select(std::int64_t rows, std::int64_t cols, std::int64_t k, ElementType type,
+                 const Options& options) {
     return api::guarded([&] {
         positive(rows, "rows");
         positive(cols, "cols");

@@ -66,7 +66,8 @@ KeyBounds key_bounds(const MetricSpec& metric, const double* radii, std::int64_t
     return out;
 }
 
-// Makes room for `added` elements more: for `all_of_them` where they are known, else blocks grow by half at least.
+// Makes room for `added` elements more: for `all_of_them` where they are known, else blocks grow by
+// half at least.
 template <class T>
 void grow(std::vector<T>& all, std::int64_t added, std::int64_t all_of_them) {
     const auto wanted = all.size() + static_cast<std::size_t>(added);
@@ -76,7 +77,8 @@ void grow(std::vector<T>& all, std::int64_t added, std::int64_t all_of_them) {
                                  : std::max(wanted, all.size() + all.size() / 2);
     // What is there stays until it has been moved.
     const auto bytes = static_cast<std::int64_t>(room * sizeof(T));
-    if (bytes >= least_asked) require_memory(bytes, "r: what is within it, unless radius_blocks() hands it on,");
+    if (bytes >= least_asked)
+        require_memory(bytes, "r: what is within it, unless radius_blocks() hands it on,");
     all.reserve(room);
 }
 
@@ -87,7 +89,8 @@ void check_options(const Options& options) {
     if (papers::is_graph_path(options.path))
         refuse("path: '{}' serves graph() of the k nearest, not a search by radius", options.path);
     if (!options.selector.empty())
-        refuse("selector: '{}'; all points within a radius are found, and none selected", options.selector);
+        refuse("selector: '{}'; all points within a radius are found, and none selected",
+               options.selector);
 }
 
 std::vector<double> radii_of(const Radius& r, std::int64_t q, const MetricSpec& metric) {
@@ -99,7 +102,8 @@ std::vector<double> radii_of(const Radius& r, std::int64_t q, const MetricSpec& 
     if (q == 0 && r.each.rows == 0) return {};
     const bool row = r.each.rows == 1;
     if ((!row && r.each.cols != 1) || r.each.rows * r.each.cols != q)
-        refuse("r: {} x {} values; expected one of each of {} queries", r.each.rows, r.each.cols, q);
+        refuse("r: {} x {} values; expected one of each of {} queries", r.each.rows, r.each.cols,
+               q);
     std::vector<std::byte> storage;
     const MatrixView each = on_host(r.each, storage);
     std::vector<double> radii(static_cast<std::size_t>(q));
@@ -113,7 +117,8 @@ std::vector<double> radii_of(const Radius& r, std::int64_t q, const MetricSpec& 
 
 void run_radius(const DeviceIndex& index, const RadiusRun& run, Report& report) {
     const Prepared& prepared = index.prepared();
-    const std::shared_ptr<const Plan> shared = index.plan_of(run.queries.rows, run.queries.type, run.options);
+    const std::shared_ptr<const Plan> shared =
+        index.plan_of(run.queries.rows, run.queries.type, run.options);
     const Plan& plan = *shared;
     report.path = name(plan.path);
     report.queries += run.queries.rows;
@@ -122,15 +127,17 @@ void run_radius(const DeviceIndex& index, const RadiusRun& run, Report& report) 
         const MatrixView host = on_host(run.queries, storage);
         name_cpu(plan, report);
         cpu::radius_search(*prepared.cpu,
-                           {host, run.radii, run.open, run.graph, run.first_own, run.f64, run.keys, run.list_bytes,
-                            run.counts, run.take},
+                           {host, run.radii, run.open, run.graph, run.first_own, run.f64, run.keys,
+                            run.list_bytes, run.counts, run.take},
                            plan, run.progress, report);
     } else {
-        report.device = fmt::format("cuda:{} ({})", plan.device, gpu::device_facts(plan.device).name);
+        report.device =
+            fmt::format("cuda:{} ({})", plan.device, gpu::device_facts(plan.device).name);
         const KeyBounds keys = key_bounds(prepared.metric, run.radii, run.queries.rows, run.open);
-        gpu::radius(*prepared.gpu, {run.queries, keys.inner.data(), keys.outer.data(), run.radii, run.open, run.graph,
-                                    run.first_own, plan, run.f64, run.keys, run.options.stream, run.progress,
-                                    run.list_bytes, run.counts, run.take, report});
+        gpu::radius(*prepared.gpu,
+                    {run.queries, keys.inner.data(), keys.outer.data(), run.radii, run.open,
+                     run.graph, run.first_own, plan, run.f64, run.keys, run.options.stream,
+                     run.progress, run.list_bytes, run.counts, run.take, report});
         // Until the GPU's strategies record their own.
         strategy::infer(report);
     }
@@ -161,11 +168,13 @@ Report run_radius(const DeviceIndex& index, const RadiusCall& call) {
                 .take = call.wants.take},
                report);
     index.add_fallback(queries.rows, report);
-    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    report.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return report;
 }
 
-RadiusNeighbors collect_radius(std::int64_t q, bool f64, const std::function<Report(const TakeRadiusRows&)>& fill,
+RadiusNeighbors collect_radius(std::int64_t q, bool f64,
+                               const std::function<Report(const TakeRadiusRows&)>& fill,
                                const WholeAnswer* whole) {
     RadiusNeighbors all;
     all.queries = q;
@@ -178,9 +187,12 @@ RadiusNeighbors collect_radius(std::int64_t q, bool f64, const std::function<Rep
         grow(all.ids, added, pairs);
         if (f64) grow(all.distances64, added, pairs);
         else grow(all.distances, added, pairs);
-        for (std::int64_t i = 1; i <= rows.count; ++i) all.offsets.push_back(before + rows.offsets[i]);
+        for (std::int64_t i = 1; i <= rows.count; ++i)
+            all.offsets.push_back(before + rows.offsets[i]);
         all.ids.insert(all.ids.end(), rows.ids, rows.ids + added);
-        if (f64) all.distances64.insert(all.distances64.end(), rows.distances64, rows.distances64 + added);
+        if (f64)
+            all.distances64.insert(all.distances64.end(), rows.distances64,
+                                   rows.distances64 + added);
         else all.distances.insert(all.distances.end(), rows.distances, rows.distances + added);
     });
     return all;
@@ -190,7 +202,8 @@ RadiusNeighbors collect_whole(std::int64_t q, bool f64, const Radius& r,
                               const std::function<Report(const RadiusWants&)>& fill) {
     WholeAnswer whole{q, f64, r.each.data ? "the radii" : fmt::format("{}", r.r)};
     return collect_radius(
-        q, f64, [&](const TakeRadiusRows& take) { return fill({.take = &take, .whole = &whole}); }, &whole);
+        q, f64, [&](const TakeRadiusRows& take) { return fill({.take = &take, .whole = &whole}); },
+        &whole);
 }
 
 RadiusCounts collect_counts(std::int64_t q, const std::function<Report(std::int64_t*)>& fill) {
@@ -208,12 +221,14 @@ Report run_once(const MatrixView& points, const MetricSpec& metric, const Radius
     const Options& options = call.options;
     ProgressMeter& progress = call.progress;
     const std::int64_t q = queries ? queries->rows : points.rows;
-    const ElementType type = queries && queries->type == ElementType::f64 ? ElementType::f64 : points.type;
+    const ElementType type =
+        queries && queries->type == ElementType::f64 ? ElementType::f64 : points.type;
     const Shape shape{points.rows, q, points.cols, 1, type, false};
     std::vector<std::string> devices = devices_of(options);
     Report report;
     if (devices.size() > 1) {
-        const DeviceGroup group(points, metric, std::move(devices), shape, options, false, progress, {}, true);
+        const DeviceGroup group(points, metric, std::move(devices), shape, options, false, progress,
+                                {}, true);
         require_room(
             call, metric, points.rows, [&] { return queries ? *queries : points; },
             [&](const RadiusCall& part) { return run_radius(group, metric, part); });
@@ -240,7 +255,8 @@ Report radius_once(const MatrixView& given_points, const MatrixView* given_queri
     options.metric = named_or(given.metric, usual_radius_metric);
     const std::int64_t q = given_queries ? given_queries->rows : given_points.rows;
     const int threads = threads_of(options);
-    ProgressMeter progress(options.progress, static_cast<double>(q) * static_cast<double>(given_points.rows));
+    ProgressMeter progress(options.progress,
+                           static_cast<double>(q) * static_cast<double>(given_points.rows));
     const MetricSpec metric = validate_metric(options.metric, given_points, threads, progress);
     radii_of(r, q, metric);
     check_values(given_points, metric, "points", threads, progress);
@@ -249,7 +265,8 @@ Report radius_once(const MatrixView& given_points, const MatrixView* given_queri
     std::vector<double> point_storage, query_storage;
     const MatrixView points = scaled_rows(given_points, metric, threads, progress, point_storage);
     const MatrixView queries =
-        given_queries ? scaled_rows(*given_queries, metric, threads, progress, query_storage) : points;
+        given_queries ? scaled_rows(*given_queries, metric, threads, progress, query_storage)
+                      : points;
     Extent extent = extent_of(points, metric, threads, progress);
     if (given_queries) extent = join(extent, extent_of(queries, metric, threads, progress));
     const RadiusCall call{given_queries ? &queries : nullptr, r, options, progress, wants};
@@ -269,7 +286,8 @@ void check(const MatrixView& points, const MatrixView& queries) {
 
 }  // namespace
 
-RadiusNeighbors radius(const MatrixView& points, const MatrixView& queries, const Radius& r, const Options& options) {
+RadiusNeighbors radius(const MatrixView& points, const MatrixView& queries, const Radius& r,
+                       const Options& options) {
     return api::guarded([&] {
         check(points, queries);
         return api::collect_whole(queries.rows, options.f64, r, [&](const api::RadiusWants& wants) {
@@ -288,8 +306,8 @@ RadiusCounts radius_counts(const MatrixView& points, const MatrixView& queries, 
     });
 }
 
-Report radius_blocks(const MatrixView& points, const MatrixView& queries, const Radius& r, const Options& options,
-                     const TakeRadiusRows& take) {
+Report radius_blocks(const MatrixView& points, const MatrixView& queries, const Radius& r,
+                     const Options& options, const TakeRadiusRows& take) {
     return api::guarded([&] {
         const TakeRadiusRows handed_on = machine::for_caller(take);
         check(points, queries);
@@ -306,7 +324,8 @@ RadiusNeighbors radius_graph(const MatrixView& points, const Radius& r, const Op
     });
 }
 
-RadiusCounts radius_graph_counts(const MatrixView& points, const Radius& r, const Options& options) {
+RadiusCounts radius_graph_counts(const MatrixView& points, const Radius& r,
+                                 const Options& options) {
     return api::guarded([&] {
         api::check_view(points, "points", 0);
         return api::collect_counts(points.rows, [&](std::int64_t* counts) {

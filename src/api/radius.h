@@ -29,8 +29,8 @@ struct RadiusWants {
     std::int64_t* counts = nullptr;  // of each query, unless null: then only these are
     const TakeRadiusRows* take = nullptr;
     WholeAnswer* whole = nullptr;  // what `take` keeps; null: it keeps no rows
-    // Query i leaves out point own + i, which another set of points may have. Of the points among themselves each
-    // leaves itself out, unless Options::include_self.
+    // Query i leaves out point own + i, which another set of points may have. Of the points among
+    // themselves each leaves itself out, unless Options::include_self.
     std::optional<std::int64_t> own{};
     bool keys = false;  // distances are the distance keys, of f64
 };
@@ -42,7 +42,9 @@ struct RadiusCall {
     ProgressMeter& progress;
     RadiusWants wants;
 
-    std::optional<std::int64_t> own() const { return !queries && !options.include_self ? 0 : wants.own; }
+    std::optional<std::int64_t> own() const {
+        return !queries && !options.include_self ? 0 : wants.own;
+    }
 };
 
 // Throws invalid_argument for options that serve other searches.
@@ -55,7 +57,8 @@ struct RadiusRun {
     const MatrixView& queries;
     const double* radii;  // of each, on the host
     bool open = false;
-    bool graph = false;  // query i leaves out point first_own + i, which another set of points may have
+    bool graph =
+        false;  // query i leaves out point first_own + i, which another set of points may have
     std::int64_t first_own = 0;
     bool f64 = false, keys = false;  // distances are f64; they are the distance keys
     std::int64_t list_bytes = 0;     // about so much is kept of rows that have not been taken
@@ -75,14 +78,15 @@ Report run_radius(const DeviceIndex& index, const RadiusCall& call);
 // The same answer. Rows are merged, and handed on, by the calling thread while no device works.
 Report run_radius(const DeviceGroup& group, const MetricSpec& metric, const RadiusCall& call);
 
-// A whole call: validates all but the views, prepares the points, runs. Without queries, of the points among
-// themselves.
-Report radius_once(const MatrixView& points, const MatrixView* queries, const Radius& r, const Options& options,
-                   const RadiusWants& wants);
+// A whole call: validates all but the views, prepares the points, runs. Without queries, of the
+// points among themselves.
+Report radius_once(const MatrixView& points, const MatrixView* queries, const Radius& r,
+                   const Options& options, const RadiusWants& wants);
 
-// An answer from a function that hands on its rows; counts from one that writes them. `whole`: what require_room() has
-// found.
-RadiusNeighbors collect_radius(std::int64_t q, bool f64, const std::function<Report(const TakeRadiusRows&)>& fill,
+// An answer from a function that hands on its rows; counts from one that writes them. `whole`: what
+// require_room() has found.
+RadiusNeighbors collect_radius(std::int64_t q, bool f64,
+                               const std::function<Report(const TakeRadiusRows&)>& fill,
                                const WholeAnswer* whole = nullptr);
 // The same of a call, which gets what it wants.
 RadiusNeighbors collect_whole(std::int64_t q, bool f64, const Radius& r,

@@ -1,6 +1,7 @@
-// All points within a radius, on several devices: queries in blocks to whichever is free, or all queries to each shard.
-// Counts are added. Rows are found in waves, as large as what was found before lets expect and cut where they hold
-// more, merged by (distance key, id), and handed on in order.
+// All points within a radius, on several devices: queries in blocks to whichever is free, or all
+// queries to each shard. Counts are added. Rows are found in waves, as large as what was found
+// before lets expect and cut where they hold more, merged by (distance key, id), and handed on in
+// order.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -21,7 +22,8 @@ namespace {
 
 // Queries of a first wave for each device, unless the rows of more are sure to fit.
 constexpr std::int64_t first_wave = 256;
-// Rows of a wave may be longer than those before; a wave is at most so many times as large as the last.
+// Rows of a wave may be longer than those before; a wave is at most so many times as large as the
+// last.
 constexpr double reserve = 2, growth = 4;
 
 // Rows from one device: those of the first queries of its block.
@@ -55,7 +57,8 @@ public:
         radii_ = radii_of(call.r, q_, metric);
         const ElementType type = call.queries ? call.queries->type : group.type();
         shared_.require_plan(std::min(q_, shared_.block_queries(q_)), 1, type);
-        const std::int64_t bytes = call.options.memory > 0 ? call.options.memory : radius_list_bytes;
+        const std::int64_t bytes =
+            call.options.memory > 0 ? call.options.memory : radius_list_bytes;
         list_bytes_ = std::max<std::int64_t>(1, bytes / 2 / group.devices());
         // Of a neighbour: in its list, which grows by doubling, and as it is handed on.
         most_ = std::max<std::int64_t>(1, bytes / 2 / (3 * (f64_ ? 16 : 12)));
@@ -67,13 +70,15 @@ public:
         if (call_.wants.counts) count();
         else list();
         Report report = shared_.report(q_);
-        report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        report.seconds =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         return report;
     }
 
 private:
     void run_task(const GroupTask& task, std::int64_t* counts, const TakeRadiusRows* take) const {
-        const MatrixView queries = rows_of(queries_.data ? queries_ : task.index.points(), task.first, task.rows);
+        const MatrixView queries =
+            rows_of(queries_.data ? queries_ : task.index.points(), task.first, task.rows);
         Report report;
         const RadiusRun run{.queries = queries,
                             .radii = radii_.data() + task.first,
@@ -108,30 +113,36 @@ private:
 
     void list() {
         const double before = call_.progress.done(), most = static_cast<double>(most_);
-        double rows = std::max(most / static_cast<double>(n_), static_cast<double>(at_first_)), handed_on = 0;
+        double rows = std::max(most / static_cast<double>(n_), static_cast<double>(at_first_)),
+               handed_on = 0;
         for (std::int64_t first = 0; first < q_;) {
-            const auto wanted = static_cast<std::int64_t>(std::min(rows, static_cast<double>(q_ - first)));
-            const std::int64_t block = parts_ > 1 ? wanted : std::min(wanted, shared_.block_queries(wanted));
+            const auto wanted =
+                static_cast<std::int64_t>(std::min(rows, static_cast<double>(q_ - first)));
+            const std::int64_t block =
+                parts_ > 1 ? wanted : std::min(wanted, shared_.block_queries(wanted));
             find(first, wanted, block);
-            const auto [count, entries] = parts_ > 1 ? hand_on_merged(first) : hand_on_blocks(first, block);
+            const auto [count, entries] =
+                parts_ > 1 ? hand_on_merged(first) : hand_on_blocks(first, block);
             first += count;
             handed_on += static_cast<double>(entries);
             // Rows beyond the cut are found anew.
-            call_.progress.add(before + static_cast<double>(n_) * static_cast<double>(first) - call_.progress.done());
+            call_.progress.add(before + static_cast<double>(n_) * static_cast<double>(first) -
+                               call_.progress.done());
             if (count == 0) {
                 rows = std::max(static_cast<double>(wanted) / growth, 1.0);
                 continue;
             }
             const double these = static_cast<double>(count);
-            const double mean =
-                std::max({handed_on / static_cast<double>(first), static_cast<double>(entries) / these, 1.0});
+            const double mean = std::max({handed_on / static_cast<double>(first),
+                                          static_cast<double>(entries) / these, 1.0});
             rows = std::clamp(most / mean / reserve, 1.0, growth * these);
         }
     }
 
     // A wave: its blocks' rows, or those of each shard, as many as fit; of a single query all.
     void find(std::int64_t first, std::int64_t wanted, std::int64_t block) {
-        found_.assign(parts_ > 1 ? parts_ : static_cast<std::size_t>(exact::ceil_div(wanted, block)), {});
+        found_.assign(
+            parts_ > 1 ? parts_ : static_cast<std::size_t>(exact::ceil_div(wanted, block)), {});
         std::atomic<std::int64_t> held = 0;
         shared_.run(first, wanted, block, [&](const GroupTask& task) {
             Found& mine = found_[parts_ > 1 ? task.part : static_cast<std::size_t>(task.block)];
@@ -141,11 +152,15 @@ private:
             const TakeRadiusRows take = [&](const RadiusRows& rows) {
                 const std::int64_t entries = rows.offsets[rows.count], at = mine.entries();
                 const bool spent = held.fetch_add(entries) + entries > most_ && wanted > 1;
-                for (std::int64_t i = 1; i <= rows.count; ++i) mine.offsets.push_back(at + rows.offsets[i]);
+                for (std::int64_t i = 1; i <= rows.count; ++i)
+                    mine.offsets.push_back(at + rows.offsets[i]);
                 mine.ids.insert(mine.ids.end(), rows.ids, rows.ids + entries);
                 if (rows.distances64)
-                    mine.distances64.insert(mine.distances64.end(), rows.distances64, rows.distances64 + entries);
-                else mine.distances.insert(mine.distances.end(), rows.distances, rows.distances + entries);
+                    mine.distances64.insert(mine.distances64.end(), rows.distances64,
+                                            rows.distances64 + entries);
+                else
+                    mine.distances.insert(mine.distances.end(), rows.distances,
+                                          rows.distances + entries);
                 if (spent) throw Enough{};
             };
             run_task(task, nullptr, &take);
@@ -164,7 +179,8 @@ private:
             const std::int64_t rows = of_block.rows();
             const bool whole = rows == block;
             if (rows > 0) {
-                (*call_.wants.take)({first + done.first, rows, of_block.offsets.data(), of_block.ids.data(),
+                (*call_.wants.take)({first + done.first, rows, of_block.offsets.data(),
+                                     of_block.ids.data(),
                                      f64_ ? nullptr : of_block.distances.data(),
                                      f64_ ? of_block.distances64.data() : nullptr});
                 done.first += rows;
@@ -184,12 +200,15 @@ private:
         if (rows == 0) return {0, 0};
         std::vector<RadiusRows> parts;
         for (const Found& part : found_)
-            parts.push_back({first, rows, part.offsets.data(), part.ids.data(), nullptr, part.distances64.data()});
+            parts.push_back({first, rows, part.offsets.data(), part.ids.data(), nullptr,
+                             part.distances64.data()});
         const bool keys = call_.wants.keys, f64 = call_.options.f64 || keys;
-        const RadiusNeighbors all = merged(parts, rows, keys ? cpu::ReportedDistance() : cpu::ReportedDistance(metric_),
-                                           f64, threads_of(call_.options));
+        const RadiusNeighbors all =
+            merged(parts, rows, keys ? cpu::ReportedDistance() : cpu::ReportedDistance(metric_),
+                   f64, threads_of(call_.options));
         found_.clear();
-        (*call_.wants.take)({first, rows, all.offsets.data(), all.ids.data(), f64 ? nullptr : all.distances.data(),
+        (*call_.wants.take)({first, rows, all.offsets.data(), all.ids.data(),
+                             f64 ? nullptr : all.distances.data(),
                              f64 ? all.distances64.data() : nullptr});
         return {rows, all.offsets.back()};
     }

@@ -15,14 +15,15 @@ constexpr std::int64_t rows_per_task = 64;
 
 }  // namespace
 
-RadiusNeighbors merged(const std::vector<RadiusRows>& parts, std::int64_t rows, const cpu::ReportedDistance& reported,
-                       bool f64, int threads) {
+RadiusNeighbors merged(const std::vector<RadiusRows>& parts, std::int64_t rows,
+                       const cpu::ReportedDistance& reported, bool f64, int threads) {
     RadiusNeighbors all;
     all.queries = rows;
     all.f64 = f64;
     all.offsets.resize(static_cast<std::size_t>(rows) + 1);
     for (std::int64_t i = 0; i <= rows; ++i)
-        for (const RadiusRows& part : parts) all.offsets[static_cast<std::size_t>(i)] += part.offsets[i];
+        for (const RadiusRows& part : parts)
+            all.offsets[static_cast<std::size_t>(i)] += part.offsets[i];
     const auto entries = static_cast<std::size_t>(all.offsets.back());
     all.ids.resize(entries);
     if (f64) all.distances64.resize(entries);

@@ -12,7 +12,8 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// The radius of sqeuclidean that the same distance keys are within. Roots never fall: the ball's last key decides.
+// The radius of sqeuclidean that the same distance keys are within. Roots never fall: the ball's
+// last key decides.
 double squared(const MetricSpec& euclidean, double r, bool open) {
     const cpu::Ball ball(euclidean, r, open);
     if (!open) return ball.outer();
@@ -21,7 +22,8 @@ double squared(const MetricSpec& euclidean, double r, bool open) {
 
 // Hands on rows with the roots of their distances.
 TakeRadiusRows with_roots(const TakeRadiusRows& take, bool f64) {
-    return [&take, f64, roots = std::vector<double>(), rounded = std::vector<float>()](const RadiusRows& rows) mutable {
+    return [&take, f64, roots = std::vector<double>(),
+            rounded = std::vector<float>()](const RadiusRows& rows) mutable {
         const auto entries = static_cast<std::size_t>(rows.offsets[rows.count]);
         if (f64) roots.resize(entries);
         else rounded.resize(entries);

@@ -19,7 +19,8 @@
 namespace kith::api {
 
 int threads_of(const Options& o) {
-    if (o.threads < 0 || o.threads > 4096) refuse("threads: {}; expected 0 (all) to 4096", o.threads);
+    if (o.threads < 0 || o.threads > 4096)
+        refuse("threads: {}; expected 0 (all) to 4096", o.threads);
     return o.threads > 0 ? o.threads : machine::default_threads();
 }
 
@@ -31,9 +32,11 @@ planner::MetricFacts facts(const MetricSpec& m) {
     f.traits = traits_of(m.id);
     f.has_aux = !f.user && cpu::metric_kernels(m.id, cpu::Isa::baseline).aux > 0;
     // A form that parameters such as a large exponent leave without a bound is none.
-    if (!exact::direct_form(f.traits, m.params, ElementType::f32)) f.traits.direct = metric::Direct::none;
+    if (!exact::direct_form(f.traits, m.params, ElementType::f32))
+        f.traits.direct = metric::Direct::none;
     if (m.id == MetricId::formula)
-        f.unbounded = m.formula ? formula::why_no_bound(*m.formula, m.start, m.params.d) : "its text is not known";
+        f.unbounded = m.formula ? formula::why_no_bound(*m.formula, m.start, m.params.d)
+                                : "its text is not known";
     f.rounds = exact::direct_form(f.traits, m.params, ElementType::f64).has_value();
     return f;
 }
@@ -60,12 +63,14 @@ planner::Machine machine(const std::string& device, std::int64_t assumed) {
                 info.free_bytes = 0;
             }
         }
-        m.devices.push_back({info.name, info.capability, assumed ? assumed : info.free_bytes, info.multiprocessors});
+        m.devices.push_back({info.name, info.capability, assumed ? assumed : info.free_bytes,
+                             info.multiprocessors});
     }
     return m;
 }
 
-planner::Request request(const Shape& shape, const MetricSpec& metric, const Options& o, int data_device) {
+planner::Request request(const Shape& shape, const MetricSpec& metric, const Options& o,
+                         int data_device) {
     if (o.memory < 0) refuse("memory: {}; expected bytes, or 0 for most of what is free", o.memory);
     planner::Request r;
     r.shape = shape;
@@ -88,8 +93,8 @@ planner::Request request(const Shape& shape, const MetricSpec& metric, const Opt
     return r;
 }
 
-Plan plan_search(const Shape& shape, const MetricSpec& metric, const Options& options, int data_device, double share,
-                 bool& allocating, bool prepared, bool all_points) {
+Plan plan_search(const Shape& shape, const MetricSpec& metric, const Options& options,
+                 int data_device, double share, bool& allocating, bool prepared, bool all_points) {
     planner::Request asked = request(shape, metric, options, data_device);
     asked.share = share;
     asked.prepared = asked.ahead = prepared;
@@ -99,15 +104,18 @@ Plan plan_search(const Shape& shape, const MetricSpec& metric, const Options& op
     return plan;
 }
 
-// What a small selection of values that lie on a device takes is there without a question, which would take longer.
+// What a small selection of values that lie on a device takes is there without a question, which
+// would take longer.
 constexpr std::int64_t assumed_free = std::int64_t{256} << 20;
 
 Plan plan_selection(const MatrixView& m, std::int64_t k, const Options& options, bool explained) {
-    planner::Request asked = request({m.cols, m.rows, 1, k, m.type, false}, MetricSpec{}, options, m.device);
+    planner::Request asked =
+        request({m.cols, m.rows, 1, k, m.type, false}, MetricSpec{}, options, m.device);
     asked.selected.explained = explained;
     if (options.memory == 0 && m.device != host_memory) {
         const planner::Machine here = machine(options.device, assumed_free);
-        if (planner::selection_bytes(asked, here) <= assumed_free / 2.0) return planner::selection(asked, here);
+        if (planner::selection_bytes(asked, here) <= assumed_free / 2.0)
+            return planner::selection(asked, here);
     }
     return planner::selection(asked, machine(options.device));
 }

@@ -42,8 +42,11 @@ void put_without_own(const Neighbors& found, std::int64_t first, const Neighbors
         copy_without(ids, k, gap, out.ids + i * k);
         if (!out.distances) continue;
         if (found.distances64.empty())
-            copy_without(found.distances.data() + i * found.k, k, gap, static_cast<float*>(out.distances) + i * k);
-        else copy_without(found.distances64.data() + i * found.k, k, gap, static_cast<double*>(out.distances) + i * k);
+            copy_without(found.distances.data() + i * found.k, k, gap,
+                         static_cast<float*>(out.distances) + i * k);
+        else
+            copy_without(found.distances64.data() + i * found.k, k, gap,
+                         static_cast<double*>(out.distances) + i * k);
     }
 }
 
@@ -69,7 +72,8 @@ cpu::ReportedDistance distances_of_shards(const Metric& metric, std::int64_t dim
     return cpu::ReportedDistance(spec);
 }
 
-Neighbors reported_neighbors(const PartialNeighbors& partial, const cpu::ReportedDistance& reported, bool f64) {
+Neighbors reported_neighbors(const PartialNeighbors& partial, const cpu::ReportedDistance& reported,
+                             bool f64) {
     Neighbors result;
     result.queries = partial.queries;
     result.k = partial.k;
@@ -79,19 +83,23 @@ Neighbors reported_neighbors(const PartialNeighbors& partial, const cpu::Reporte
         for (const double key : partial.keys) result.distances64.push_back(reported(key));
     } else {
         result.distances.reserve(partial.keys.size());
-        for (const double key : partial.keys) result.distances.push_back(static_cast<float>(reported(key)));
+        for (const double key : partial.keys)
+            result.distances.push_back(static_cast<float>(reported(key)));
     }
     return result;
 }
 
-void merge_rows(PartialNeighbors& into, const PartialNeighbors& other, std::int64_t first, std::int64_t last) {
+void merge_rows(PartialNeighbors& into, const PartialNeighbors& other, std::int64_t first,
+                std::int64_t last) {
     std::vector<cpu::Neighbor> row;
     for (std::int64_t i = first; i < last; ++i) {
         row.clear();
         append_row(into, i, row);
         append_row(other, i, row);
         std::sort(row.begin(), row.end());
-        const auto same = [](const cpu::Neighbor& a, const cpu::Neighbor& b) { return a.id == b.id; };
+        const auto same = [](const cpu::Neighbor& a, const cpu::Neighbor& b) {
+            return a.id == b.id;
+        };
         row.erase(std::unique(row.begin(), row.end(), same), row.end());
         row.resize(static_cast<std::size_t>(into.k), {no_key, -1});
         for (std::size_t j = 0; j < row.size(); ++j) {

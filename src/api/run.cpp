@@ -46,15 +46,16 @@ void run_on_cpu(const Prepared& points, const Call& call, Report& report) {
     if (!distances.empty()) gpu::copy(out.distances, distances.data(), bytes);
 }
 
-// `count` rows of `from`, each `kept` long, to rows of `to` that are `k` long, and `padding` to their rest.
+// `count` rows of `from`, each `kept` long, to rows of `to` that are `k` long, and `padding` to
+// their rest.
 template <class T>
 void widen(const T* from, std::int64_t count, std::int64_t kept, std::int64_t k, T padding, T* to) {
     for (std::int64_t i = 0; i < count; ++i)
         std::fill(std::copy_n(from + i * kept, kept, to + i * k), to + (i + 1) * k, padding);
 }
 
-// A search for more neighbours than there are points, on a GPU: for as many as there are; the missing ones are added on
-// the host.
+// A search for more neighbours than there are points, on a GPU: for as many as there are; the
+// missing ones are added on the host.
 void run_for_all(const Prepared& points, const Call& call, Report& report) {
     const std::int64_t kept = points.n, rows = call.queries.rows, k = call.k;
     const bool f64 = call.options.f64;
@@ -63,8 +64,8 @@ void run_for_all(const Prepared& points, const Call& call, Report& report) {
     const bool staged = out.device != host_memory;
     if (staged) check_result_memory(k, rows, 8 + (f64 ? 8 : 4));
     const Neighbors found = collect(rows, kept, f64, [&](const NeighborsView& into) {
-        gpu::search(*points.gpu, {call.queries, kept, call.graph, call.plan, call.options.f64, call.options.stream,
-                                  call.progress, into, report, call.keys});
+        gpu::search(*points.gpu, {call.queries, kept, call.graph, call.plan, call.options.f64,
+                                  call.options.stream, call.progress, into, report, call.keys});
         return Report{};
     });
     const auto put = [&](const auto& from, auto padding, void* target) {
@@ -76,8 +77,9 @@ void run_for_all(const Prepared& points, const Call& call, Report& report) {
     };
     std::int64_t no_id = 0;
     double no_distance = 0;
-    const cpu::Results nothing =
-        call.keys ? cpu::Results(1, &no_id, &no_distance) : cpu::Results(points.metric, 1, &no_id, &no_distance, true);
+    const cpu::Results nothing = call.keys
+                                     ? cpu::Results(1, &no_id, &no_distance)
+                                     : cpu::Results(points.metric, 1, &no_id, &no_distance, true);
     cpu::TopK none(1);
     nothing.put(0, none);
     put(found.ids, no_id, out.ids);
@@ -88,20 +90,24 @@ void run_for_all(const Prepared& points, const Call& call, Report& report) {
 }  // namespace
 
 void check_result_memory(std::int64_t k, std::int64_t rows, std::int64_t cell_bytes) {
-    require_cells(rows, k, cell_bytes,
-                  [&] { return fmt::format("k: {} for {} queries: the result in host memory", k, rows); });
+    require_cells(rows, k, cell_bytes, [&] {
+        return fmt::format("k: {} for {} queries: the result in host memory", k, rows);
+    });
 }
 
 void refuse_memory() {
-    throw Error(ErrorCode::out_of_memory, fmt::format("memory: an allocation failed; {:.1f} MiB are free",
-                                                      static_cast<double>(free_memory()) / (1 << 20)));
+    throw Error(ErrorCode::out_of_memory,
+                fmt::format("memory: an allocation failed; {:.1f} MiB are free",
+                            static_cast<double>(free_memory()) / (1 << 20)));
 }
 
 void name_cpu(const Plan& plan, Report& report) {
     report.threads = machine::available_threads(plan.threads);
-    report.device = report.threads < plan.threads
-                        ? fmt::format("cpu ({}, {} of {} threads)", plan.isa, report.threads, plan.threads)
-                        : fmt::format("cpu ({}, {} thread{})", plan.isa, plan.threads, plan.threads == 1 ? "" : "s");
+    report.device =
+        report.threads < plan.threads
+            ? fmt::format("cpu ({}, {} of {} threads)", plan.isa, report.threads, plan.threads)
+            : fmt::format("cpu ({}, {} thread{})", plan.isa, plan.threads,
+                          plan.threads == 1 ? "" : "s");
 }
 
 Prepared prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool copy,
@@ -117,7 +123,8 @@ Prepared prepare(const MatrixView& points, const MetricSpec& metric, const Plan&
         const MatrixView host = on_host(points, p.host_copy);
         p.cpu = cpu::prepare(host, metric, plan, copy && p.host_copy.empty(), progress);
     } else {
-        p.gpu = gpu::prepare(points, metric, plan, copy, options.stream, threads_of(options), progress);
+        p.gpu =
+            gpu::prepare(points, metric, plan, copy, options.stream, threads_of(options), progress);
     }
     p.seconds = seconds_since(start);
     return p;
@@ -136,11 +143,12 @@ Report run(const Prepared& points, const Call& call) {
         run_on_cpu(points, call, report);
         name_cpu(plan, report);
     } else {
-        report.device = fmt::format("cuda:{} ({})", plan.device, gpu::device_facts(plan.device).name);
+        report.device =
+            fmt::format("cuda:{} ({})", plan.device, gpu::device_facts(plan.device).name);
         if (k > points.n) run_for_all(points, call, report);
         else
-            gpu::search(*points.gpu,
-                        {queries, k, graph, plan, options.f64, options.stream, progress, out, report, keys});
+            gpu::search(*points.gpu, {queries, k, graph, plan, options.f64, options.stream,
+                                      progress, out, report, keys});
         // Until the GPU's strategies record their own.
         strategy::infer(report);
     }

@@ -47,12 +47,14 @@ Report run(const Prepared& points, const Call& call);
 // Where a plan has run on the CPU, and by how many threads.
 void name_cpu(const Plan& plan, Report& report);
 
-// Throws out_of_memory, saying what is needed and what is free, where a result would not fit on the host.
+// Throws out_of_memory, saying what is needed and what is free, where a result would not fit on the
+// host.
 void check_result_memory(std::int64_t k, std::int64_t rows, std::int64_t cell_bytes);
 
-// Calls attempt(share), where `share` is that of a GPU's free memory to plan with: all of it, and, where that was free
-// no longer when it was asked for, as other searches or other libraries have taken it meanwhile, a half and a quarter
-// of what is free then. attempt() sets `allocating` once it has a plan that may be repeated with less.
+// Calls attempt(share), where `share` is that of a GPU's free memory to plan with: all of it, and,
+// where that was free no longer when it was asked for, as other searches or other libraries have
+// taken it meanwhile, a half and a quarter of what is free then. attempt() sets `allocating` once
+// it has a plan that may be repeated with less.
 template <class Attempt>
 auto with_less_memory(ProgressMeter& progress, Attempt attempt) {
     constexpr double least = 0.25;
@@ -80,8 +82,9 @@ Neighbors collect(std::int64_t rows, std::int64_t k, bool f64, Fill fill) {
     r.ids.resize(cells);
     if (f64) r.distances64.resize(cells);
     else r.distances.resize(cells);
-    r.report = fill(
-        NeighborsView{r.ids.data(), f64 ? static_cast<void*>(r.distances64.data()) : r.distances.data(), host_memory});
+    r.report = fill(NeighborsView{
+        r.ids.data(), f64 ? static_cast<void*>(r.distances64.data()) : r.distances.data(),
+        host_memory});
     return r;
 }
 

@@ -33,9 +33,11 @@ void check(const MatrixView& m, std::int64_t k, const Options& options) {
 }
 
 // Lengths of i32 as i64 in host memory; those of a device cut to the columns, as they are there.
-MatrixView widened(const MatrixView& lengths, const MatrixView& m, std::vector<std::int64_t>& wide) {
+MatrixView widened(const MatrixView& lengths, const MatrixView& m,
+                   std::vector<std::int64_t>& wide) {
     std::vector<std::byte> storage;
-    const auto* const values = static_cast<const std::int32_t*>(api::on_host(lengths, storage).data);
+    const auto* const values =
+        static_cast<const std::int32_t*>(api::on_host(lengths, storage).data);
     wide.assign(values, values + m.rows);
     if (!storage.empty())
         for (std::int64_t& length : wide) length = std::clamp<std::int64_t>(length, 0, m.cols);
@@ -43,19 +45,21 @@ MatrixView widened(const MatrixView& lengths, const MatrixView& m, std::vector<s
 }
 
 // Everything that only-enqueued work touches stays on the device.
-void check_enqueued(const MatrixView& m, const Options& options, const Plan& plan, const NeighborsView& out) {
-    const char* const elsewhere = plan.device == host_memory  ? "the selection runs on the CPU"
-                                  : m.device != plan.device   ? "the values do not lie on the device that selects"
-                                  : out.device != plan.device ? "the results do not lie on the device that selects"
-                                  : options.lengths.data && options.lengths.device != plan.device
-                                      ? "the lengths do not lie on the device that selects"
-                                      : nullptr;
+void check_enqueued(const MatrixView& m, const Options& options, const Plan& plan,
+                    const NeighborsView& out) {
+    const char* const elsewhere =
+        plan.device == host_memory  ? "the selection runs on the CPU"
+        : m.device != plan.device   ? "the values do not lie on the device that selects"
+        : out.device != plan.device ? "the results do not lie on the device that selects"
+        : options.lengths.data && options.lengths.device != plan.device
+            ? "the lengths do not lie on the device that selects"
+            : nullptr;
     if (elsewhere) refuse("enqueue: {}", elsewhere);
 }
 
 // On the CPU: what lies on a device is copied to the host, and results back.
-void select_on_cpu(const MatrixView& m, Selection selection, const Options& options, const Plan& plan,
-                   ProgressMeter& progress, const NeighborsView& out) {
+void select_on_cpu(const MatrixView& m, Selection selection, const Options& options,
+                   const Plan& plan, ProgressMeter& progress, const NeighborsView& out) {
     std::vector<std::byte> storage, lengths;
     const MatrixView host = api::on_host(m, storage);
     if (options.lengths.data) {
@@ -80,14 +84,16 @@ void select_on_cpu(const MatrixView& m, Selection selection, const Options& opti
 
 }  // namespace
 
-Report select_into(const MatrixView& m, std::int64_t k, const Options& options, const NeighborsView& out) {
+Report select_into(const MatrixView& m, std::int64_t k, const Options& options,
+                   const NeighborsView& out) {
     return api::guarded([&] {
         check(m, k, options);
         api::check_out(out, k > 0 ? m.rows : 0);
         const auto start = std::chrono::steady_clock::now();
         if (m.rows == 0 || k == 0) return api::report_without_pairs(options, m.rows);
         if (options.lengths.data && options.lengths.type == ElementType::i32) {
-            if (options.enqueue) refuse("lengths: elements are i32; work that is only enqueued expected i64");
+            if (options.enqueue)
+                refuse("lengths: elements are i32; work that is only enqueued expected i64");
             std::vector<std::int64_t> wide;
             Options others = options;
             others.lengths = widened(options.lengths, m, wide);
@@ -102,19 +108,22 @@ Report select_into(const MatrixView& m, std::int64_t k, const Options& options, 
         if (options.enqueue) check_enqueued(m, options, plan, out);
         Selection selection{k, options.largest, options.sorted, nullptr};
         if (plan.device != host_memory) {
-            report.device = fmt::format("cuda:{} ({})", plan.device, gpu::device_facts(plan.device).name);
+            report.device =
+                fmt::format("cuda:{} ({})", plan.device, gpu::device_facts(plan.device).name);
             const int lengths_on = options.lengths.data ? options.lengths.device : host_memory;
             if (lengths_on != host_memory && lengths_on != plan.device)
-                refuse("lengths: on cuda:{}; the selection runs on cuda:{}", lengths_on, plan.device);
+                refuse("lengths: on cuda:{}; the selection runs on cuda:{}", lengths_on,
+                       plan.device);
             selection.lengths = static_cast<const std::int64_t*>(options.lengths.data);
-            gpu::select({m, selection, lengths_on != host_memory, plan, options.stream, options.enqueue, progress, out,
-                         report});
+            gpu::select({m, selection, lengths_on != host_memory, plan, options.stream,
+                         options.enqueue, progress, out, report});
         } else {
             select_on_cpu(m, selection, options, plan, progress, out);
             api::name_cpu(plan, report);
         }
         progress.throw_if_cancelled();
-        report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        report.seconds =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         return report;
     });
 }
@@ -122,13 +131,16 @@ Report select_into(const MatrixView& m, std::int64_t k, const Options& options, 
 Neighbors select(const MatrixView& m, std::int64_t k, const Options& options) {
     return api::guarded([&] {
         check(m, k, options);
-        if (options.enqueue) refuse("enqueue: serves select_into(), whose results lie on the device");
+        if (options.enqueue)
+            refuse("enqueue: serves select_into(), whose results lie on the device");
         return api::collect(m.rows, k, m.type == ElementType::f64, [&](const NeighborsView& out) {
-            if (m.type != ElementType::f16 && m.type != ElementType::bf16) return select_into(m, k, options, out);
+            if (m.type != ElementType::f16 && m.type != ElementType::bf16)
+                return select_into(m, k, options, out);
             std::vector<std::uint16_t> narrow(static_cast<std::size_t>(m.rows * k));
             Report report = select_into(m, k, options, {out.ids, narrow.data(), host_memory});
-            std::ranges::transform(narrow, static_cast<float*>(out.distances),
-                                   m.type == ElementType::f16 ? exact::half_to_float : exact::bfloat_to_float);
+            std::ranges::transform(
+                narrow, static_cast<float*>(out.distances),
+                m.type == ElementType::f16 ? exact::half_to_float : exact::bfloat_to_float);
             return report;
         });
     });

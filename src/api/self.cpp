@@ -26,7 +26,8 @@ struct SelfDistances {
 };
 
 // Each point's canonical distance to itself.
-SelfDistances self_distances(const MetricSpec& metric, const MatrixView& view, int threads, ProgressMeter& progress) {
+SelfDistances self_distances(const MetricSpec& metric, const MatrixView& view, int threads,
+                             ProgressMeter& progress) {
     std::vector<std::byte> storage;
     const MatrixView points = on_host(view, storage);
     const auto n = static_cast<std::size_t>(points.rows);
@@ -36,7 +37,8 @@ SelfDistances self_distances(const MetricSpec& metric, const MatrixView& view, i
     watched_tasks(threads, tasks, progress, "search", [&](std::int64_t task, int worker) {
         cpu::DistanceKeys distance_keys(metric, cpu::best_isa());
         cpu::RowBlock query(1, points.cols), point(1, points.cols);
-        for (std::int64_t i = task * rows_per_task; i < std::min(points.rows, (task + 1) * rows_per_task); ++i) {
+        for (std::int64_t i = task * rows_per_task;
+             i < std::min(points.rows, (task + 1) * rows_per_task); ++i) {
             if (progress.cancelled()) return;
             cpu::TopK itself(1);
             distance_keys.load(points, i, 1, query);
@@ -56,7 +58,8 @@ SelfDistances self_distances(const MetricSpec& metric, const MatrixView& view, i
 
 // The point itself before the others; a row without neighbours stays one.
 template <class T, class First>
-void interleave(const T* others, std::int64_t n, std::int64_t k, const SelfDistances& own, First first, T* out) {
+void interleave(const T* others, std::int64_t n, std::int64_t k, const SelfDistances& own,
+                First first, T* out) {
     const std::int64_t stride = std::max<std::int64_t>(1, k - 1);
     for (std::int64_t i = 0; i < n; ++i) {
         const bool absent = own.ids[static_cast<std::size_t>(i)] < 0;
@@ -67,13 +70,15 @@ void interleave(const T* others, std::int64_t n, std::int64_t k, const SelfDista
 
 }  // namespace
 
-Report with_self(const MetricSpec& metric, const MatrixView& points, std::int64_t k, const Options& options,
-                 ProgressMeter& progress, const NeighborsView& out, const Others& others_of) {
+Report with_self(const MetricSpec& metric, const MatrixView& points, std::int64_t k,
+                 const Options& options, ProgressMeter& progress, const NeighborsView& out,
+                 const Others& others_of) {
     const auto start = std::chrono::steady_clock::now();
     const std::int64_t n = points.rows;
     const std::int64_t searched = searched_k(k, true, options);
-    Neighbors others =
-        collect(n, searched, options.f64, [&](const NeighborsView& into) { return others_of(searched, into); });
+    Neighbors others = collect(n, searched, options.f64, [&](const NeighborsView& into) {
+        return others_of(searched, into);
+    });
     const SelfDistances own = self_distances(metric, points, threads_of(options), progress);
     const auto cells = static_cast<std::size_t>(n * k);
     const bool host = out.device == host_memory;
@@ -87,13 +92,16 @@ Report with_self(const MetricSpec& metric, const MatrixView& points, std::int64_
         using T = std::remove_cvref_t<decltype(*from)>;
         std::vector<T> values(host ? 0 : cells);
         T* const target = host ? static_cast<T*>(out.distances) : values.data();
-        const auto first = [&](std::int64_t i) { return static_cast<T>(own.distances[static_cast<std::size_t>(i)]); };
+        const auto first = [&](std::int64_t i) {
+            return static_cast<T>(own.distances[static_cast<std::size_t>(i)]);
+        };
         interleave(from, n, k, own, first, target);
         if (!host) gpu::copy(out.distances, target, cells * sizeof(T));
     };
     if (out.distances && options.f64) distances_of(others.distances64.data());
     else if (out.distances) distances_of(others.distances.data());
-    others.report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    others.report.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return others.report;
 }
 
@@ -101,8 +109,8 @@ Report run_rows(const Prepared& prepared, const Call& call) {
     if (!call.graph || !call.options.include_self) return run(prepared, call);
     return with_self(prepared.metric, call.queries, call.k, call.options, call.progress, call.out,
                      [&](std::int64_t searched, const NeighborsView& into) {
-                         return run(prepared, {call.queries, searched, true, call.plan, call.options, call.progress,
-                                               into, call.keys});
+                         return run(prepared, {call.queries, searched, true, call.plan,
+                                               call.options, call.progress, into, call.keys});
                      });
 }
 

@@ -30,47 +30,53 @@ struct Shard {
     const Index* prepared;
 };
 
-void check_shard(const Shard& shard, const MatrixView& queries, std::int64_t k, const Metric& metric) {
+void check_shard(const Shard& shard, const MatrixView& queries, std::int64_t k,
+                 const Metric& metric) {
     api::check_shard(shard.points, shard.first, queries, metric);
     api::check_k(k, queries.rows);
-    if (shard.prepared &&
-        (shard.prepared->size() != shard.points.rows || shard.prepared->dimensions() != shard.points.cols))
-        refuse("prepared: {} x {}; expected the shard's {} x {}", shard.prepared->size(), shard.prepared->dimensions(),
-               shard.points.rows, shard.points.cols);
+    if (shard.prepared && (shard.prepared->size() != shard.points.rows ||
+                           shard.prepared->dimensions() != shard.points.cols))
+        refuse("prepared: {} x {}; expected the shard's {} x {}", shard.prepared->size(),
+               shard.prepared->dimensions(), shard.points.rows, shard.points.cols);
 }
 
 // The keys of the listed points, whose ids count the rows of the shard.
-void add_keys(const MatrixView& given_shard, const MatrixView& given_queries, const Options& options,
-              PartialNeighbors& found) {
+void add_keys(const MatrixView& given_shard, const MatrixView& given_queries,
+              const Options& options, PartialNeighbors& found) {
     const int threads = api::threads_of(options);
     ProgressMeter progress(options.progress, static_cast<double>(found.ids.size()));
     MetricSpec metric = api::validate_metric(options.metric, given_shard, threads, progress);
     metric.wide = true;
     std::vector<double> shard_storage, query_storage;
-    const MatrixView shard = api::scaled_rows(given_shard, metric, threads, progress, shard_storage),
-                     queries = api::scaled_rows(given_queries, metric, threads, progress, query_storage);
+    const MatrixView shard =
+                         api::scaled_rows(given_shard, metric, threads, progress, shard_storage),
+                     queries =
+                         api::scaled_rows(given_queries, metric, threads, progress, query_storage);
     found.keys.assign(found.ids.size(), no_key);
-    watched_for(threads, queries.rows, queries_per_task, progress, "keys", [&](std::int64_t first, std::int64_t last) {
-        cpu::DistanceKeys distance_keys(metric, cpu::best_isa());
-        cpu::RowBlock query(1, queries.cols), point(1, queries.cols);
-        for (std::int64_t i = first; i < last; ++i) {
-            distance_keys.load(queries, i, 1, query);
-            for (std::int64_t at = i * found.k; at < (i + 1) * found.k; ++at) {
-                const std::int64_t id = found.ids[static_cast<std::size_t>(at)];
-                if (id < 0) break;
-                distance_keys.load_points(shard, id, 1, point);
-                distance_keys.compute(query, 0, point, 1, &found.keys[static_cast<std::size_t>(at)]);
-            }
-        }
-        progress.add(static_cast<double>((last - first) * found.k));
-    });
+    watched_for(threads, queries.rows, queries_per_task, progress, "keys",
+                [&](std::int64_t first, std::int64_t last) {
+                    cpu::DistanceKeys distance_keys(metric, cpu::best_isa());
+                    cpu::RowBlock query(1, queries.cols), point(1, queries.cols);
+                    for (std::int64_t i = first; i < last; ++i) {
+                        distance_keys.load(queries, i, 1, query);
+                        for (std::int64_t at = i * found.k; at < (i + 1) * found.k; ++at) {
+                            const std::int64_t id = found.ids[static_cast<std::size_t>(at)];
+                            if (id < 0) break;
+                            distance_keys.load_points(shard, id, 1, point);
+                            distance_keys.compute(query, 0, point, 1,
+                                                  &found.keys[static_cast<std::size_t>(at)]);
+                        }
+                    }
+                    progress.add(static_cast<double>((last - first) * found.k));
+                });
     progress.throw_if_cancelled();
 }
 
-// Rows of k + 1 neighbours become rows of k: without `own(i)` where it is among them, else without the last.
+// Rows of k + 1 neighbours become rows of k: without `own(i)` where it is among them, else without
+// the last.
 template <class Own>
-std::vector<std::int64_t> without_own(const std::vector<std::int64_t>& ids, std::int64_t rows, std::int64_t k,
-                                      const Own& own) {
+std::vector<std::int64_t> without_own(const std::vector<std::int64_t>& ids, std::int64_t rows,
+                                      std::int64_t k, const Own& own) {
     std::vector<std::int64_t> kept(static_cast<std::size_t>(rows * k));
     for (std::int64_t i = 0; i < rows; ++i) {
         const auto row = ids.begin() + i * (k + 1);
@@ -80,8 +86,9 @@ std::vector<std::int64_t> without_own(const std::vector<std::int64_t>& ids, std:
     return kept;
 }
 
-PartialNeighbors search_among(const Shard& shard, const MatrixView& queries, std::int64_t k, bool graph,
-                              std::int64_t first_query, const Options& options, Report* report) {
+PartialNeighbors search_among(const Shard& shard, const MatrixView& queries, std::int64_t k,
+                              bool graph, std::int64_t first_query, const Options& options,
+                              Report* report) {
     check_shard(shard, queries, k, options.metric);
     PartialNeighbors found{queries.rows, k, queries.cols, {}, {}};
     // In a graph, where a query may be in the shard.
@@ -93,10 +100,13 @@ PartialNeighbors search_among(const Shard& shard, const MatrixView& queries, std
     api::check_result_memory(searched, queries.rows, cell_bytes);
     found.ids.resize(static_cast<std::size_t>(queries.rows * searched));
     const NeighborsView out{found.ids.data(), nullptr, host_memory};
-    const Report done = shard.prepared ? shard.prepared->search_into(queries, searched, options, out)
-                                       : search_into(shard.points, queries, searched, options, out);
+    const Report done = shard.prepared
+                            ? shard.prepared->search_into(queries, searched, options, out)
+                            : search_into(shard.points, queries, searched, options, out);
     if (report) *report = done;
-    if (meets) found.ids = without_own(found.ids, queries.rows, k, [&](std::int64_t i) { return ahead + i; });
+    if (meets)
+        found.ids =
+            without_own(found.ids, queries.rows, k, [&](std::int64_t i) { return ahead + i; });
     add_keys(shard.points, queries, options, found);
     for (std::int64_t& id : found.ids)
         if (id >= 0) id += shard.first;
@@ -113,20 +123,23 @@ void check_partial(const PartialNeighbors& partial, const char* what) {
 
 }  // namespace
 
-PartialNeighbors search_shard(const MatrixView& shard, std::int64_t first_point, const MatrixView& queries,
-                              std::int64_t k, const Options& options, Report* report, const Index* prepared) {
+PartialNeighbors search_shard(const MatrixView& shard, std::int64_t first_point,
+                              const MatrixView& queries, std::int64_t k, const Options& options,
+                              Report* report, const Index* prepared) {
     return api::guarded([&] {
         return search_among({shard, first_point, prepared}, queries, k, false, 0, options, report);
     });
 }
 
-PartialNeighbors graph_shard(const MatrixView& shard, std::int64_t first_point, const MatrixView& queries,
-                             std::int64_t first_query, std::int64_t k, const Options& options, Report* report,
-                             const Index* prepared) {
+PartialNeighbors graph_shard(const MatrixView& shard, std::int64_t first_point,
+                             const MatrixView& queries, std::int64_t first_query, std::int64_t k,
+                             const Options& options, Report* report, const Index* prepared) {
     return api::guarded([&] {
         if (first_query < 0) refuse("first_query: {}; expected an id of at least 0", first_query);
-        if (options.include_self) refuse("include_self: true; expected a graph without the points themselves");
-        return search_among({shard, first_point, prepared}, queries, k, true, first_query, options, report);
+        if (options.include_self)
+            refuse("include_self: true; expected a graph without the points themselves");
+        return search_among({shard, first_point, prepared}, queries, k, true, first_query, options,
+                            report);
     });
 }
 
@@ -134,9 +147,10 @@ void merge(PartialNeighbors& into, const PartialNeighbors& other) {
     api::guarded([&] {
         check_partial(into, "into");
         check_partial(other, "other");
-        if (into.queries != other.queries || into.k != other.k || into.dimensions != other.dimensions)
-            refuse("other: {} queries x {} of {} dimensions; expected {} x {} of {}", other.queries, other.k,
-                   other.dimensions, into.queries, into.k, into.dimensions);
+        if (into.queries != other.queries || into.k != other.k ||
+            into.dimensions != other.dimensions)
+            refuse("other: {} queries x {} of {} dimensions; expected {} x {} of {}", other.queries,
+                   other.k, other.dimensions, into.queries, into.k, into.dimensions);
         api::merge_rows(into, other, 0, into.queries);
     });
 }
@@ -145,8 +159,10 @@ Neighbors finish(const PartialNeighbors& partial, const Options& options) {
     return api::guarded([&] {
         check_partial(partial, "partial");
         const Metric& chosen = options.metric;
-        if (chosen.id > MetricId::functor) refuse("metric: id {} is unknown", static_cast<int>(chosen.id));
-        return api::reported_neighbors(partial, api::distances_of_shards(chosen, partial.dimensions), options.f64);
+        if (chosen.id > MetricId::functor)
+            refuse("metric: id {} is unknown", static_cast<int>(chosen.id));
+        return api::reported_neighbors(
+            partial, api::distances_of_shards(chosen, partial.dimensions), options.f64);
     });
 }
 

@@ -37,13 +37,15 @@ std::vector<std::uint8_t> finite_rows(const MatrixView& v, int threads, Progress
     return finite;
 }
 
-// Calls use(column, value) for each value of the rows that are `finite`: those of a column in order, on one thread.
+// Calls use(column, value) for each value of the rows that are `finite`: those of a column in
+// order, on one thread.
 template <class Use>
-void each_value(const MatrixView& v, const std::vector<std::uint8_t>& finite, int threads, ProgressMeter& progress,
-                const Use& use) {
+void each_value(const MatrixView& v, const std::vector<std::uint8_t>& finite, int threads,
+                ProgressMeter& progress, const Use& use) {
     const std::int64_t tasks = (v.cols + columns_per_task - 1) / columns_per_task;
     watched_tasks(threads, tasks, progress, stage, [&](std::int64_t task, int worker) {
-        const std::int64_t first = task * columns_per_task, last = std::min(v.cols, first + columns_per_task);
+        const std::int64_t first = task * columns_per_task,
+                           last = std::min(v.cols, first + columns_per_task);
         for (std::int64_t r = 0; r < v.rows; ++r) {
             if (r % rows_per_look == 0) {
                 if (worker == 0) progress.poll(stage);
@@ -51,7 +53,8 @@ void each_value(const MatrixView& v, const std::vector<std::uint8_t>& finite, in
             }
             if (!finite[static_cast<std::size_t>(r)]) continue;
             for (std::int64_t c = first; c < last; ++c)
-                use(static_cast<std::size_t>(c), exact::load(v.data, v.type, exact::offset(v, r, c)));
+                use(static_cast<std::size_t>(c),
+                    exact::load(v.data, v.type, exact::offset(v, r, c)));
         }
     });
     progress.throw_if_cancelled();
@@ -61,7 +64,8 @@ void each_value(const MatrixView& v, const std::vector<std::uint8_t>& finite, in
 
 std::vector<double> given_variances(const MatrixView& view, std::int64_t d) {
     if (!(view.rows == d && view.cols == 1) && !(view.rows == 1 && view.cols == d))
-        refuse("variances: {} x {}; expected {}, one for each column of the points", view.rows, view.cols, d);
+        refuse("variances: {} x {}; expected {}, one for each column of the points", view.rows,
+               view.cols, d);
     check_f64(view, "variances");
     std::vector<std::byte> storage;
     const MatrixView v = on_host(view, storage);
@@ -70,22 +74,26 @@ std::vector<double> given_variances(const MatrixView& view, std::int64_t d) {
         const std::int64_t at = v.rows == d ? exact::offset(v, i, 0) : exact::offset(v, 0, i);
         variances.push_back(static_cast<const double*>(v.data)[at]);
         if (!(variances.back() > 0.0) || std::isinf(variances.back()))
-            refuse("variances: number {} is {}; expected finite values above 0", i, variances.back());
+            refuse("variances: number {} is {}; expected finite values above 0", i,
+                   variances.back());
     }
     return variances;
 }
 
-std::vector<double> estimated_variances(const MatrixView& points, int threads, ProgressMeter& progress) {
+std::vector<double> estimated_variances(const MatrixView& points, int threads,
+                                        ProgressMeter& progress) {
     std::vector<std::byte> storage;
     const MatrixView v = on_host(points, storage);
     const auto d = static_cast<std::size_t>(v.cols);
     const std::vector<std::uint8_t> finite = finite_rows(v, threads, progress);
     const auto count = std::count(finite.begin(), finite.end(), std::uint8_t{1});
-    if (count < 2) refuse("points: {} finite rows; estimating the variances expected at least 2", count);
+    if (count < 2)
+        refuse("points: {} finite rows; estimating the variances expected at least 2", count);
     const auto first = std::find(finite.begin(), finite.end(), std::uint8_t{1}) - finite.begin();
     std::vector<double> value(d), mean(d, 0.0), variances(d, 0.0);
     for (std::size_t c = 0; c < d; ++c)
-        value[c] = exact::load(v.data, v.type, exact::offset(v, first, static_cast<std::int64_t>(c)));
+        value[c] =
+            exact::load(v.data, v.type, exact::offset(v, first, static_cast<std::int64_t>(c)));
     // The mean of equal values can be off by a rounding, which would give them a variance.
     std::vector<std::uint8_t> varies(d, 0);
     each_value(v, finite, threads, progress, [&](std::size_t c, double x) {
@@ -99,8 +107,10 @@ std::vector<double> estimated_variances(const MatrixView& points, int threads, P
         variances[c] = varies[c] ? variances[c] / static_cast<double>(count - 1) : 0.0;
         // A subnormal one has lost most of its bits.
         if (!std::isnormal(variances[c]))
-            refuse("points: column {} has variance {}; seuclidean expected a normal number above 0, give variances", c,
-                   variances[c]);
+            refuse(
+                "points: column {} has variance {}; seuclidean expected a normal number above 0, "
+                "give variances",
+                c, variances[c]);
     }
     return variances;
 }

@@ -25,7 +25,8 @@ constexpr std::int64_t rows_per_task = 64;
 
 // A view of what was found.
 void check_found(const MatrixView& v, const char* what, std::int64_t rows, std::int64_t k) {
-    if (v.rows != rows || v.cols != k) refuse("{}: {} x {}; expected {} x {}", what, v.rows, v.cols, rows, k);
+    if (v.rows != rows || v.cols != k)
+        refuse("{}: {} x {}; expected {} x {}", what, v.rows, v.cols, rows, k);
     if (v.layout != Layout::row_major || v.device != host_memory)
         refuse("{}: expected rows in host memory, each contiguous", what);
     if (rows > 0 && !v.data) refuse("{}: data is null; expected {} x {} elements", what, rows, k);
@@ -39,12 +40,14 @@ std::vector<std::int64_t> rows_to_judge(std::int64_t rows, std::int64_t sample) 
     const std::int64_t count = sample > 0 ? std::min(sample, rows) : rows;
     std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
     for (std::int64_t i = 0; i < count; ++i)
-        numbers[static_cast<std::size_t>(i)] = static_cast<std::int64_t>(static_cast<__int128>(i) * rows / count);
+        numbers[static_cast<std::size_t>(i)] =
+            static_cast<std::int64_t>(static_cast<__int128>(i) * rows / count);
     return numbers;
 }
 
 // Those rows of a matrix in host memory, dense.
-MatrixView gathered(const MatrixView& from, const std::vector<std::int64_t>& rows, std::vector<std::byte>& storage) {
+MatrixView gathered(const MatrixView& from, const std::vector<std::int64_t>& rows,
+                    std::vector<std::byte>& storage) {
     const auto count = static_cast<std::int64_t>(rows.size());
     const auto bytes = static_cast<std::int64_t>(size_of(from.type));
     storage.resize(static_cast<std::size_t>(count * from.cols * bytes));
@@ -68,7 +71,11 @@ public:
     // Without queries: a graph of the points.
     Verifier(const MatrixView& points, const MatrixView* queries, const FoundNeighbors& found,
              const VerifyOptions& options)
-        : points_(points), queries_(queries), found_(found), asked_(options), options_(options.search) {
+        : points_(points),
+          queries_(queries),
+          found_(found),
+          asked_(options),
+          options_(options.search) {
         api::check_view(points, "points", 0);
         if (queries) {
             api::check_view(*queries, "queries", 0);
@@ -77,7 +84,8 @@ public:
         const std::int64_t rows = of_queries().rows;
         if (found.ids.cols < 1) refuse("ids: {} columns; expected at least 1", found.ids.cols);
         check_found(found.ids, "ids", rows, found.ids.cols);
-        if (found.ids.type != ElementType::i64) refuse("ids: elements are {}; expected i64", name(found.ids.type));
+        if (found.ids.type != ElementType::i64)
+            refuse("ids: elements are {}; expected i64", name(found.ids.type));
         if (api::is_given(found.distances, "distances")) {
             check_found(found.distances, "distances", rows, found.ids.cols);
             const ElementType type = found.distances.type;
@@ -108,11 +116,18 @@ public:
         // Rows of the right ids are judged by these alone.
         if (all_.include_self || !all_ids_are(truth)) {
             truth.points = api::on_host(points_, point_storage);
-            truth.queries = some_ ? some_rows_ : queries_ ? api::on_host(*queries_, query_storage) : truth.points;
-            const auto extent = [&](const MatrixView& rows) { return api::extent_of(rows, metric, threads, progress); };
+            truth.queries = some_      ? some_rows_
+                            : queries_ ? api::on_host(*queries_, query_storage)
+                                       : truth.points;
+            const auto extent = [&](const MatrixView& rows) {
+                return api::extent_of(rows, metric, threads, progress);
+            };
             truth.points = api::scaled_rows(truth.points, metric, threads, progress, scaled_points);
-            truth.queries = api::scaled_rows(truth.queries, metric, threads, progress, scaled_queries);
-            metric.wide = api::key_range(metric, api::join(extent(truth.points), extent(truth.queries))).is_left();
+            truth.queries =
+                api::scaled_rows(truth.queries, metric, threads, progress, scaled_queries);
+            metric.wide =
+                api::key_range(metric, api::join(extent(truth.points), extent(truth.queries)))
+                    .is_left();
         }
         if (all_.include_self) add_own(truth, threads, progress);
         judge(truth, threads, progress);
@@ -127,7 +142,8 @@ private:
         return static_cast<const std::int64_t*>(found_.ids.data) + row * found_.ids.stride;
     }
     double distance(std::int64_t row, std::int64_t place) const {
-        return exact::load(found_.distances.data, found_.distances.type, row * found_.distances.stride + place);
+        return exact::load(found_.distances.data, found_.distances.type,
+                           row * found_.distances.stride + place);
     }
 
     // Of the rows that begin with a point; none of them is its own where that has a NaN coordinate.
@@ -150,9 +166,12 @@ private:
         const std::int64_t own = all_.include_self ? 1 : 0, k = all_.k;
         some_ = all_.rows < all_.all_rows;
         std::vector<std::byte> host_storage;
-        if (some_) some_rows_ = gathered(api::on_host(of_queries(), host_storage), truth.rows, some_storage_);
+        if (some_)
+            some_rows_ =
+                gathered(api::on_host(of_queries(), host_storage), truth.rows, some_storage_);
         const std::int64_t searched = queries_ ? k : std::max<std::int64_t>(1, k - own) + 1;
-        Neighbors near = kith::search(points_, some_ ? some_rows_ : of_queries(), searched, options_);
+        Neighbors near =
+            kith::search(points_, some_ ? some_rows_ : of_queries(), searched, options_);
         all_.report = near.report;
         if (queries_) {
             truth.ids = std::move(near.ids);
@@ -184,16 +203,17 @@ private:
 
     // Each row's own point before its neighbours, unless it has a NaN coordinate.
     void add_own(api::Truth& truth, int threads, ProgressMeter& progress) const {
-        watched_for(threads, all_.rows, rows_per_task, progress, "judge", [&](std::int64_t first, std::int64_t last) {
-            api::RowJudge judge(truth);
-            for (std::int64_t i = first; i < last; ++i) {
-                const std::int64_t row = truth.rows[static_cast<std::size_t>(i)];
-                const double own = judge.self_distance(row);
-                if (std::isnan(own)) continue;
-                truth.ids[static_cast<std::size_t>(i * all_.k)] = row;
-                truth.distances[static_cast<std::size_t>(i * all_.k)] = own;
-            }
-        });
+        watched_for(threads, all_.rows, rows_per_task, progress, "judge",
+                    [&](std::int64_t first, std::int64_t last) {
+                        api::RowJudge judge(truth);
+                        for (std::int64_t i = first; i < last; ++i) {
+                            const std::int64_t row = truth.rows[static_cast<std::size_t>(i)];
+                            const double own = judge.self_distance(row);
+                            if (std::isnan(own)) continue;
+                            truth.ids[static_cast<std::size_t>(i * all_.k)] = row;
+                            truth.distances[static_cast<std::size_t>(i * all_.k)] = own;
+                        }
+                    });
         progress.throw_if_cancelled();
     }
 
@@ -205,13 +225,15 @@ private:
         for (const std::int64_t row : truth.rows)
             for (std::int64_t j = 0; j < all_.k; ++j) {
                 const double d = distance(row, j);
-                if (static_cast<double>(static_cast<float>(d)) != d && !std::isnan(d)) return DistancesCompared::f64;
+                if (static_cast<double>(static_cast<float>(d)) != d && !std::isnan(d))
+                    return DistancesCompared::f64;
             }
         return DistancesCompared::f32;
     }
 
     // The first distance of a row that is not the canonical one of its id; k: none.
-    std::int64_t first_different(const api::Truth& truth, std::int64_t i, const std::vector<double>& canonical,
+    std::int64_t first_different(const api::Truth& truth, std::int64_t i,
+                                 const std::vector<double>& canonical,
                                  api::DistanceJudge& judge) const {
         std::int64_t first = all_.k;
         if (all_.compared == DistancesCompared::none) return first;
@@ -228,52 +250,61 @@ private:
             if (std::isfinite(d)) scale_ = std::max(scale_, std::fabs(d));
         std::vector<std::uint8_t> wrong(static_cast<std::size_t>(all_.rows));
         std::mutex adding;
-        watched_for(threads, all_.rows, rows_per_task, progress, "judge", [&](std::int64_t first, std::int64_t last) {
-            api::RowJudge rows(truth);
-            api::DistanceJudge distances(all_.compared, scale_);
-            std::int64_t exact = 0, tied = 0, only_distances = 0, neighbours = 0, hits = 0;
-            for (std::int64_t i = first; i < last; ++i) {
-                const api::RowJudgement row = rows.judge(i, ids(truth.rows[static_cast<std::size_t>(i)]));
-                neighbours += row.neighbours;
-                hits += row.hits;
-                const bool agree = first_different(truth, i, row.distances, distances) == all_.k;
-                if (row.why.empty() && !agree) ++only_distances;
-                if (!row.why.empty() || !agree) wrong[static_cast<std::size_t>(i)] = 1;
-                else if (row.exact) ++exact;
-                else ++tied;
-            }
-            const std::lock_guard lock(adding);
-            all_.exact += exact;
-            all_.tied += tied;
-            all_.only_distances += only_distances;
-            all_.neighbours += neighbours;
-            all_.hits += hits;
-            distances.add_to(all_);
-        });
+        watched_for(threads, all_.rows, rows_per_task, progress, "judge",
+                    [&](std::int64_t first, std::int64_t last) {
+                        api::RowJudge rows(truth);
+                        api::DistanceJudge distances(all_.compared, scale_);
+                        std::int64_t exact = 0, tied = 0, only_distances = 0, neighbours = 0,
+                                     hits = 0;
+                        for (std::int64_t i = first; i < last; ++i) {
+                            const api::RowJudgement row =
+                                rows.judge(i, ids(truth.rows[static_cast<std::size_t>(i)]));
+                            neighbours += row.neighbours;
+                            hits += row.hits;
+                            const bool agree =
+                                first_different(truth, i, row.distances, distances) == all_.k;
+                            if (row.why.empty() && !agree) ++only_distances;
+                            if (!row.why.empty() || !agree) wrong[static_cast<std::size_t>(i)] = 1;
+                            else if (row.exact) ++exact;
+                            else ++tied;
+                        }
+                        const std::lock_guard lock(adding);
+                        all_.exact += exact;
+                        all_.tied += tied;
+                        all_.only_distances += only_distances;
+                        all_.neighbours += neighbours;
+                        all_.hits += hits;
+                        distances.add_to(all_);
+                    });
         progress.throw_if_cancelled();
         for (std::int64_t i = 0; i < all_.rows; ++i)
             if (wrong[static_cast<std::size_t>(i)]) wrong_.push_back(i);
         all_.wrong = static_cast<std::int64_t>(wrong_.size());
-        for (const std::int64_t i : wrong_) all_.wrong_rows.push_back(truth.rows[static_cast<std::size_t>(i)]);
+        for (const std::int64_t i : wrong_)
+            all_.wrong_rows.push_back(truth.rows[static_cast<std::size_t>(i)]);
     }
 
     void describe(const api::Truth& truth) {
         const std::int64_t count = std::clamp<std::int64_t>(asked_.described, 0, all_.wrong);
         api::RowJudge rows(truth);
         for (std::int64_t w = 0; w < count; ++w) {
-            const std::int64_t i = wrong_[static_cast<std::size_t>(w)], row = truth.rows[static_cast<std::size_t>(i)];
+            const std::int64_t i = wrong_[static_cast<std::size_t>(w)],
+                               row = truth.rows[static_cast<std::size_t>(i)];
             api::RowJudgement judged = rows.judge(i, ids(row));
             if (judged.why.empty()) {
                 api::DistanceJudge distances(all_.compared, scale_);
                 judged.place = first_different(truth, i, judged.distances, distances);
                 judged.why = distances.why(distance(row, judged.place),
-                                           judged.distances[static_cast<std::size_t>(judged.place)], judged.place);
+                                           judged.distances[static_cast<std::size_t>(judged.place)],
+                                           judged.place);
             }
             const auto from = static_cast<std::ptrdiff_t>(i * all_.k);
             all_.first_wrong.push_back(
                 {row, judged.place, std::move(judged.why), std::move(judged.distances),
-                 std::vector<std::int64_t>(truth.ids.begin() + from, truth.ids.begin() + from + all_.k),
-                 std::vector<double>(truth.distances.begin() + from, truth.distances.begin() + from + all_.k)});
+                 std::vector<std::int64_t>(truth.ids.begin() + from,
+                                           truth.ids.begin() + from + all_.k),
+                 std::vector<double>(truth.distances.begin() + from,
+                                     truth.distances.begin() + from + all_.k)});
         }
     }
 
@@ -311,12 +342,13 @@ const char* name(DistancesCompared compared) {
     }
 }
 
-Verification verify(const MatrixView& points, const MatrixView& queries, const FoundNeighbors& found,
-                    const VerifyOptions& options) {
+Verification verify(const MatrixView& points, const MatrixView& queries,
+                    const FoundNeighbors& found, const VerifyOptions& options) {
     return api::guarded([&] { return Verifier(points, &queries, found, options).run(); });
 }
 
-Verification verify_graph(const MatrixView& points, const FoundNeighbors& found, const VerifyOptions& options) {
+Verification verify_graph(const MatrixView& points, const FoundNeighbors& found,
+                          const VerifyOptions& options) {
     return api::guarded([&] { return Verifier(points, nullptr, found, options).run(); });
 }
 

@@ -1,5 +1,6 @@
-// Radii of roots whose distance keys may leave binary64; see wide_search.h. Where the radii themselves have keys, an
-// ordinary search finds the points, and the distances that keys do not hold are corrected; else all pairs are scanned.
+// Radii of roots whose distance keys may leave binary64; see wide_search.h. Where the radii
+// themselves have keys, an ordinary search finds the points, and the distances that keys do not
+// hold are corrected; else all pairs are scanned.
 #include <algorithm>
 
 #include "api/device_group.h"
@@ -75,8 +76,8 @@ private:
             }
             offsets.push_back(std::ssize(ids));
         }
-        (*call_.wants.take)({first, std::ssize(rows), offsets.data(), ids.data(), f64 ? nullptr : distances.data(),
-                             f64 ? distances64.data() : nullptr});
+        (*call_.wants.take)({first, std::ssize(rows), offsets.data(), ids.data(),
+                             f64 ? nullptr : distances.data(), f64 ? distances64.data() : nullptr});
     }
 
     const RadiusCall& call_;
@@ -90,7 +91,8 @@ private:
 bool have_keys(const WideRadius& radius) {
     const RadiusCall& call = radius.call;
     const cpu::ReportedDistance reported(radius.metric);
-    const double least = reported(exact::least_key * 0x1p10), most = reported(exact::end_of_keys * 0x1p-10);
+    const double least = reported(exact::least_key * 0x1p10),
+                 most = reported(exact::end_of_keys * 0x1p-10);
     const std::vector<double> radii = radii_of(call.r, radius.queries.rows, radius.metric);
     return std::none_of(radii.begin(), radii.end(), [&](double r) {
         const bool all = std::isinf(r) && !call.r.open;
@@ -106,11 +108,14 @@ Report radius_beyond_range(const WideRadius& radius, const OrdinaryRadius& searc
     if (have_keys(radius)) return RadiusInRange(radius, wide).run(search);
     Options options = on_cpu(radius.call.options);
     options.path = name(Path::exact);
-    const RadiusCall call{radius.call.queries, radius.call.r, options, radius.call.progress, radius.call.wants};
+    const RadiusCall call{radius.call.queries, radius.call.r, options, radius.call.progress,
+                          radius.call.wants};
     check_options(options);
     const MatrixView& queries = call.queries ? *call.queries : radius.points;
-    const Shape shape{radius.points.rows, queries.rows, radius.points.cols, 1, radius.points.type, false};
-    return run_radius(DeviceIndex(radius.points, wide, shape, options, false, false, call.progress, true), call);
+    const Shape shape{radius.points.rows, queries.rows, radius.points.cols, 1,
+                      radius.points.type, false};
+    return run_radius(
+        DeviceIndex(radius.points, wide, shape, options, false, false, call.progress, true), call);
 }
 
 }  // namespace kith::api

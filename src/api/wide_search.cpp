@@ -38,8 +38,9 @@ public:
     std::int64_t correct(Neighbors& found) {
         std::vector<std::uint8_t> wrong(static_cast<std::size_t>(found.queries));
         const int threads = threads_of(call_.options);
-        watched_for(threads, found.queries, queries_per_task, call_.progress, "search",
-                    [&](std::int64_t first, std::int64_t last) { look(found, first, last, wrong); });
+        watched_for(
+            threads, found.queries, queries_per_task, call_.progress, "search",
+            [&](std::int64_t first, std::int64_t last) { look(found, first, last, wrong); });
         call_.progress.throw_if_cancelled();
         std::vector<std::int64_t> numbers;
         for (std::int64_t i = 0; i < found.queries; ++i)
@@ -50,15 +51,18 @@ public:
         plan.threads = threads;
         plan.isa = name(cpu::best_isa());
         const auto points = cpu::prepare(points_, metric_, plan, false, call_.progress);
-        cpu::scan(*points, queries_, numbers.data(), std::ssize(numbers), call_.graph, cpu::best_isa(), threads,
-                  call_.progress, cpu::Results(metric_, found.k, found.ids.data(), found.distances64.data(), true));
+        cpu::scan(*points, queries_, numbers.data(), std::ssize(numbers), call_.graph,
+                  cpu::best_isa(), threads, call_.progress,
+                  cpu::Results(metric_, found.k, found.ids.data(), found.distances64.data(), true));
         call_.progress.throw_if_cancelled();
         return std::ssize(numbers);
     }
 
 private:
-    // Whether an ordinary search may have found other neighbours for a query, or other distances of these.
-    void look(const Neighbors& found, std::int64_t first, std::int64_t last, std::vector<std::uint8_t>& wrong) const {
+    // Whether an ordinary search may have found other neighbours for a query, or other distances of
+    // these.
+    void look(const Neighbors& found, std::int64_t first, std::int64_t last,
+              std::vector<std::uint8_t>& wrong) const {
         cpu::DistanceKeys distance_keys(metric_, cpu::best_isa());
         cpu::RowBlock query(1, points_.cols), point(1, points_.cols);
         for (std::int64_t i = first; i < last; ++i) {
@@ -74,7 +78,8 @@ private:
                 distance_keys.load_points(points_, id, 1, point);
                 double key = 0;
                 distance_keys.compute(query, 0, point, 1, &key);
-                // Of points that are infinitely far by their keys, those of the smallest ids were found.
+                // Of points that are infinitely far by their keys, those of the smallest ids were
+                // found.
                 is_wrong = std::isinf(key) ? call_.range.above : key != 0 && !exact::in_range(key);
             }
         }
@@ -92,7 +97,8 @@ private:
     double least_ = 0, most_ = 0;
 };
 
-// Queries that were counted as answered otherwise, unless they had been scanned before: filters hardly cover such.
+// Queries that were counted as answered otherwise, unless they had been scanned before: filters
+// hardly cover such.
 void count_scanned(std::int64_t queries, Report& report) {
     if (queries == 0) return;
     std::int64_t left = std::max<std::int64_t>(0, queries - report.scanned);
@@ -103,10 +109,11 @@ void count_scanned(std::int64_t queries, Report& report) {
         left -= taken;
     }
     strategy::answer_again(queries, "out of range", report.trace);
-    report.fallbacks.push_back({queries, true,
-                                "the squares (powers) of distances among the nearest leave the range of f64, which "
-                                "the distances themselves do not",
-                                "leave such rows out, or multiply all by a power of two"});
+    report.fallbacks.push_back(
+        {queries, true,
+         "the squares (powers) of distances among the nearest leave the range of f64, which "
+         "the distances themselves do not",
+         "leave such rows out, or multiply all by a power of two"});
 }
 
 }  // namespace
@@ -117,17 +124,20 @@ Report search_beyond_range(const WideCall& call, const OrdinarySearch& search) {
         options.include_self = false;
         return with_self(call.metric, call.points, call.k, call.options, call.progress, call.out,
                          [&](std::int64_t k, const NeighborsView& into) {
-                             return search_beyond_range({call.metric, call.points, call.queries, k, true, call.range,
-                                                         options, call.progress, into},
-                                                        search);
+                             return search_beyond_range(
+                                 {call.metric, call.points, call.queries, k, true, call.range,
+                                  options, call.progress, into},
+                                 search);
                          });
     }
     options.f64 = true;
-    Neighbors found = collect(call.queries.rows, call.k, true,
-                              [&](const NeighborsView& into) { return search(call.k, options, into); });
+    Neighbors found = collect(call.queries.rows, call.k, true, [&](const NeighborsView& into) {
+        return search(call.k, options, into);
+    });
     count_scanned(WideSearch(call).correct(found), found.report);
     if (!call.options.f64) {
-        for (const double distance : found.distances64) found.distances.push_back(static_cast<float>(distance));
+        for (const double distance : found.distances64)
+            found.distances.push_back(static_cast<float>(distance));
         found.distances64.clear();
     }
     put(found, call.out);

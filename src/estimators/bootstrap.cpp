@@ -30,73 +30,90 @@ private:
     std::uint64_t state_;
 };
 
-// Rows 0 to n - 1 in `parts` parts of about the same size, stretches of them at random; each in order.
+// Rows 0 to n - 1 in `parts` parts of about the same size, stretches of them at random; each in
+// order.
 Rows dealt(std::int64_t n, std::int64_t parts, std::int64_t stretch, Random& random) {
     std::vector<std::int64_t> order(static_cast<std::size_t>((n + stretch - 1) / stretch));
     std::iota(order.begin(), order.end(), std::int64_t{0});
-    for (std::size_t left = order.size(); left > 1; --left) std::swap(order[left - 1], order[random.below(left)]);
+    for (std::size_t left = order.size(); left > 1; --left)
+        std::swap(order[left - 1], order[random.below(left)]);
     const auto count = static_cast<std::int64_t>(order.size());
     Rows out(static_cast<std::size_t>(parts));
     for (std::int64_t part = 0; part < parts; ++part) {
-        const auto first = order.begin() + count * part / parts, last = order.begin() + count * (part + 1) / parts;
+        const auto first = order.begin() + count * part / parts,
+                   last = order.begin() + count * (part + 1) / parts;
         std::sort(first, last);
         std::vector<std::int64_t>& rows = out[static_cast<std::size_t>(part)];
         for (auto at = first; at != last; ++at)
-            for (std::int64_t row = *at * stretch; row < std::min(n, (*at + 1) * stretch); ++row) rows.push_back(row);
+            for (std::int64_t row = *at * stretch; row < std::min(n, (*at + 1) * stretch); ++row)
+                rows.push_back(row);
     }
     return out;
 }
 
 }  // namespace
 
-Bootstrap checked(const Bootstrap& bootstrap, const std::vector<std::int64_t>& sizes, std::int64_t k,
-                  std::int64_t stretch) {
+Bootstrap checked(const Bootstrap& bootstrap, const std::vector<std::int64_t>& sizes,
+                  std::int64_t k, std::int64_t stretch) {
     Bootstrap out = bootstrap;
-    if (out.repeats < 0) refuse("bootstrap: {} repeats; expected 0, for no error, or more", out.repeats);
+    if (out.repeats < 0)
+        refuse("bootstrap: {} repeats; expected 0, for no error, or more", out.repeats);
     if (out.repeats == 0) return out;
     if (out.parts < 2) refuse("bootstrap: {} parts; expected at least 2", out.parts);
-    if (out.stretch < 0) refuse("bootstrap: stretches of {} rows; expected at least 1, or 0", out.stretch);
+    if (out.stretch < 0)
+        refuse("bootstrap: stretches of {} rows; expected at least 1, or 0", out.stretch);
     if (out.stretch == 0) out.stretch = stretch;
     const std::int64_t n = *std::min_element(sizes.begin(), sizes.end());
     // Of the part with the fewest stretches, where the short one is among them.
     const std::int64_t whole = n / out.stretch, rest = n % out.stretch;
-    const std::int64_t least =
-        rest == 0 ? whole / out.parts * out.stretch : ((whole + 1) / out.parts - 1) * out.stretch + rest;
+    const std::int64_t least = rest == 0 ? whole / out.parts * out.stretch
+                                         : ((whole + 1) / out.parts - 1) * out.stretch + rest;
     if (least <= k)
-        refuse("bootstrap: {} samples in {} parts of stretches of {}; expected parts of more than k, {}", n, out.parts,
-               out.stretch, k);
+        refuse(
+            "bootstrap: {} samples in {} parts of stretches of {}; expected parts of more than k, "
+            "{}",
+            n, out.parts, out.stretch, k);
     return out;
 }
 
-Estimate with_error(Estimate whole, const std::vector<std::int64_t>& sizes, const Bootstrap& bootstrap,
-                    const Options& search_as, const Estimator& estimate) {
-    if (whole.samples == 0) refuse("samples: all {} are equal to others; nothing can be estimated", whole.left_out);
+Estimate with_error(Estimate whole, const std::vector<std::int64_t>& sizes,
+                    const Bootstrap& bootstrap, const Options& search_as,
+                    const Estimator& estimate) {
+    if (whole.samples == 0)
+        refuse("samples: all {} are equal to others; nothing can be estimated", whole.left_out);
     if (bootstrap.repeats == 0) return whole;
     const std::int64_t parts = bootstrap.parts;
-    PartsMeter progress(search_as.progress, static_cast<double>(bootstrap.repeats) * static_cast<double>(parts),
+    PartsMeter progress(search_as.progress,
+                        static_cast<double>(bootstrap.repeats) * static_cast<double>(parts),
                         "bootstrap");
     const Options of_parts = progress.of_part(search_as);
     Random random(bootstrap.seed);
     double variances = 0;
     for (std::int64_t repeat = 0; repeat < bootstrap.repeats; ++repeat) {
         std::vector<Rows> dealt_rows;
-        for (const std::int64_t n : sizes) dealt_rows.push_back(dealt(n, parts, bootstrap.stretch, random));
+        for (const std::int64_t n : sizes)
+            dealt_rows.push_back(dealt(n, parts, bootstrap.stretch, random));
         std::vector<double> values;
         for (std::int64_t part = 0; part < parts; ++part) {
             Rows rows;
-            for (Rows& of : dealt_rows) rows.push_back(std::move(of[static_cast<std::size_t>(part)]));
+            for (Rows& of : dealt_rows)
+                rows.push_back(std::move(of[static_cast<std::size_t>(part)]));
             const Estimate of_part = progress.run(1, [&] { return estimate(rows, of_parts); });
             if (of_part.samples == 0)
-                refuse("bootstrap: a part's {} samples are all equal to others; expected fewer parts than {}",
-                       of_part.left_out, parts);
+                refuse(
+                    "bootstrap: a part's {} samples are all equal to others; expected fewer parts "
+                    "than {}",
+                    of_part.left_out, parts);
             values.push_back(of_part.value);
         }
-        const double mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(parts);
+        const double mean =
+            std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(parts);
         double squares = 0;
         for (const double v : values) squares += (v - mean) * (v - mean);
         variances += squares / static_cast<double>(parts - 1);
     }
-    whole.error = std::sqrt(variances / static_cast<double>(bootstrap.repeats) / static_cast<double>(parts));
+    whole.error =
+        std::sqrt(variances / static_cast<double>(bootstrap.repeats) / static_cast<double>(parts));
     return whole;
 }
 

@@ -13,28 +13,36 @@ namespace kith::estimators {
 
 namespace {
 
-// Of one dimension the others within a radius lie side by side: two binary searches a sample. fl(v - u) grows with v,
-// so that the values at a rounded difference of at most r, or below it, are those of a range.
-std::vector<std::int64_t> counts_in_line(const Sample& sample, const std::vector<double>& radii, bool open,
-                                         const Options& options) {
+// Of one dimension the others within a radius lie side by side: two binary searches a sample. fl(v
+// - u) grows with v, so that the values at a rounded difference of at most r, or below it, are
+// those of a range.
+std::vector<std::int64_t> counts_in_line(const Sample& sample, const std::vector<double>& radii,
+                                         bool open, const Options& options) {
     const int threads = api::threads_of(options);
     std::vector<double> sorted = sample.values;
     sort_parallel(threads, sorted);
     std::vector<std::int64_t> counts(radii.size());
     ProgressMeter progress(options.progress, static_cast<double>(sample.n));
-    watched_for(threads, sample.n, rows_per_range, progress, "count", [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t i = first; i < last; ++i) {
-            const double at = sample.values[static_cast<std::size_t>(i)], r = radii[static_cast<std::size_t>(i)];
-            const auto outside = [&](double distance) { return open ? distance >= r : distance > r; };
-            const auto from =
-                std::partition_point(sorted.begin(), sorted.end(), [&](double v) { return v < at && outside(at - v); });
-            const auto to =
-                std::partition_point(from, sorted.end(), [&](double v) { return v <= at || !outside(v - at); });
-            // Without the sample itself, which an open ball of radius 0 does not hold.
-            counts[static_cast<std::size_t>(i)] = open && r == 0 ? 0 : static_cast<std::int64_t>(to - from) - 1;
-        }
-        progress.add(static_cast<double>(last - first));
-    });
+    watched_for(threads, sample.n, rows_per_range, progress, "count",
+                [&](std::int64_t first, std::int64_t last) {
+                    for (std::int64_t i = first; i < last; ++i) {
+                        const double at = sample.values[static_cast<std::size_t>(i)],
+                                     r = radii[static_cast<std::size_t>(i)];
+                        const auto outside = [&](double distance) {
+                            return open ? distance >= r : distance > r;
+                        };
+                        const auto from = std::partition_point(
+                            sorted.begin(), sorted.end(),
+                            [&](double v) { return v < at && outside(at - v); });
+                        const auto to = std::partition_point(from, sorted.end(), [&](double v) {
+                            return v <= at || !outside(v - at);
+                        });
+                        // Without the sample itself, which an open ball of radius 0 does not hold.
+                        counts[static_cast<std::size_t>(i)] =
+                            open && r == 0 ? 0 : static_cast<std::int64_t>(to - from) - 1;
+                    }
+                    progress.add(static_cast<double>(last - first));
+                });
     progress.throw_if_cancelled();
     return counts;
 }
@@ -74,13 +82,14 @@ std::vector<std::int64_t> equal_counts(const Sample& sample, int threads) {
     for (std::size_t first = 0, last = 0; first < order.size(); first = last) {
         while (last < order.size() && equal(order[first], order[last])) ++last;
         for (std::size_t i = first; i < last; ++i)
-            counts[static_cast<std::size_t>(order[i].row)] = static_cast<std::int64_t>(last - first) - 1;
+            counts[static_cast<std::size_t>(order[i].row)] =
+                static_cast<std::int64_t>(last - first) - 1;
     }
     return counts;
 }
 
-std::vector<std::int64_t> counts_within(const Sample& sample, const std::vector<double>& radii, bool open,
-                                        const Options& options) {
+std::vector<std::int64_t> counts_within(const Sample& sample, const std::vector<double>& radii,
+                                        bool open, const Options& options) {
     if (sample.d == 1) return counts_in_line(sample, radii, open, options);
     std::vector<std::int64_t> rows;
     std::vector<double> asked_radii;
@@ -94,7 +103,8 @@ std::vector<std::int64_t> counts_within(const Sample& sample, const std::vector<
         r.open = open;
         return r;
     };
-    if (rows.size() == radii.size()) return radius_graph_counts(sample.view(), within(radii), options).counts;
+    if (rows.size() == radii.size())
+        return radius_graph_counts(sample.view(), within(radii), options).counts;
     const int threads = api::threads_of(options);
     std::vector<std::int64_t> counts(radii.size());
     if (!open) counts = equal_counts(sample, threads);

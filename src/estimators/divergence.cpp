@@ -32,8 +32,10 @@ void check_divergence_metric(const Metric& metric) {
             if (metric.inverse_covariance.data) return;
             refuse("metric: 'mahalanobis' of two samples; expected its inverse covariance");
         default:
-            refuse("metric: '{}'; expected euclidean, cityblock, chebyshev, minkowski, seuclidean or mahalanobis",
-                   name(metric.id));
+            refuse(
+                "metric: '{}'; expected euclidean, cityblock, chebyshev, minkowski, seuclidean or "
+                "mahalanobis",
+                name(metric.id));
     }
 }
 
@@ -76,8 +78,10 @@ Estimate divergence_of(const Sample& p, const KthNeighbors& in_own, const Sample
         of_own.counts = radius_graph_counts(p.view(), r, search_as).counts;
         of_other.counts = radius_counts(q.view(), p.view(), r, search_as).counts;
     } else if (form == DivergenceForm::common_ball_distances) {
-        radius_graph_blocks(p.view(), r, search_as, [&](const RadiusRows& rows) { of_own.take(rows); });
-        radius_blocks(q.view(), p.view(), r, search_as, [&](const RadiusRows& rows) { of_other.take(rows); });
+        radius_graph_blocks(p.view(), r, search_as,
+                            [&](const RadiusRows& rows) { of_own.take(rows); });
+        radius_blocks(q.view(), p.view(), r, search_as,
+                      [&](const RadiusRows& rows) { of_other.take(rows); });
     }
     const double d = static_cast<double>(p.d);
     std::vector<double> terms;
@@ -95,19 +99,22 @@ Estimate divergence_of(const Sample& p, const KthNeighbors& in_own, const Sample
         double term = 0;
         if (form == DivergenceForm::nearest) term = d * std::log(other[i] / own[i]);
         else term = digamma(of_own.counts[i]) - digamma(of_other.counts[i]);
-        if (form == DivergenceForm::common_ball_distances) term += d * std::log(of_other.last[i] / of_own.last[i]);
+        if (form == DivergenceForm::common_ball_distances)
+            term += d * std::log(of_other.last[i] / of_own.last[i]);
         terms.push_back(term);
     }
-    Estimate out = mean_of(terms, std::log(static_cast<double>(q.n) / static_cast<double>(p.n - 1)), left_out);
-    if (terms.empty() && std::all_of(other.begin(), other.end(), [](double distance) { return distance == 0; }))
+    Estimate out =
+        mean_of(terms, std::log(static_cast<double>(q.n) / static_cast<double>(p.n - 1)), left_out);
+    if (terms.empty() &&
+        std::all_of(other.begin(), other.end(), [](double distance) { return distance == 0; }))
         out.value = -std::numeric_limits<double>::infinity();
     return out;
 }
 
 }  // namespace estimators
 
-Estimate kl_divergence(const MatrixView& x, const MatrixView& y, std::int64_t k, DivergenceForm form,
-                       const Options& options, const Bootstrap& bootstrap) {
+Estimate kl_divergence(const MatrixView& x, const MatrixView& y, std::int64_t k,
+                       DivergenceForm form, const Options& options, const Bootstrap& bootstrap) {
     using namespace estimators;
     return api::guarded([&] {
         const Options search_as = search_options(options);
@@ -119,11 +126,13 @@ Estimate kl_divergence(const MatrixView& x, const MatrixView& y, std::int64_t k,
         const Bootstrap as = checked(bootstrap, {p.n, q.n}, k);
         scale_together({&p, &q}, threads);
         const auto estimate = [&](const Sample& own, const Sample& other, const Options& as_asked) {
-            return divergence_of(own, kth_of(graph(own.view(), k, as_asked)), other, k, form, as_asked);
+            return divergence_of(own, kth_of(graph(own.view(), k, as_asked)), other, k, form,
+                                 as_asked);
         };
         return with_error(estimate(p, q, search_as), {p.n, q.n}, as, search_as,
                           [&](const Rows& rows, const Options& of_part) {
-                              return estimate(rows_of(p, rows[0], threads), rows_of(q, rows[1], threads), of_part);
+                              return estimate(rows_of(p, rows[0], threads),
+                                              rows_of(q, rows[1], threads), of_part);
                           });
     });
 }

@@ -16,8 +16,9 @@ struct KthNeighbors {
 // The last of the k neighbours of each.
 KthNeighbors kth_of(const Neighbors& neighbors);
 
-// The divergence of p from q; `in_own`: of the graph of p, by `search_as` (search_options()). Where all samples are
-// left out the value is -infinity if each has k equal ones in q, the limit of samples ever nearer, else NaN.
+// The divergence of p from q; `in_own`: of the graph of p, by `search_as` (search_options()). Where
+// all samples are left out the value is -infinity if each has k equal ones in q, the limit of
+// samples ever nearer, else NaN.
 Estimate divergence_of(const Sample& p, const KthNeighbors& in_own, const Sample& q, std::int64_t k,
                        DivergenceForm form, const Options& search_as);
 

@@ -37,13 +37,15 @@ double log_ball_volume(const Metric& metric, std::int64_t dimensions) {
             p = metric.p;
             break;
         default:
-            refuse("metric: '{}'; entropy expected euclidean, cityblock, chebyshev or minkowski", name(metric.id));
+            refuse("metric: '{}'; entropy expected euclidean, cityblock, chebyshev or minkowski",
+                   name(metric.id));
     }
     if (std::isinf(p)) return d * std::log(2.0);
     return d * (std::log(2.0) + log_gamma(1 + 1 / p)) - log_gamma(1 + d / p);
 }
 
-Estimate entropy_of(const Sample& sample, std::int64_t k, const Options& search_as, double constant) {
+Estimate entropy_of(const Sample& sample, std::int64_t k, const Options& search_as,
+                    double constant) {
     const Neighbors near = graph(sample.view(), k, search_as);
     std::vector<double> terms;
     terms.reserve(static_cast<std::size_t>(sample.n));
@@ -63,7 +65,8 @@ Estimate entropy_of(const Sample& sample, std::int64_t k, const Options& search_
 
 }  // namespace
 
-Estimate entropy(const MatrixView& x, std::int64_t k, const Options& options, const Bootstrap& bootstrap) {
+Estimate entropy(const MatrixView& x, std::int64_t k, const Options& options,
+                 const Bootstrap& bootstrap) {
     return api::guarded([&] {
         const Options search_as = search_options(options);
         const int threads = api::threads_of(options);
@@ -75,7 +78,8 @@ Estimate entropy(const MatrixView& x, std::int64_t k, const Options& options, co
         const double constant = volume - static_cast<double>(sample.d) * exponent * std::log(2.0);
         return with_error(entropy_of(sample, k, search_as, constant), {sample.n}, as, search_as,
                           [&](const Rows& rows, const Options& of_part) {
-                              return entropy_of(rows_of(sample, rows[0], threads), k, of_part, constant);
+                              return entropy_of(rows_of(sample, rows[0], threads), k, of_part,
+                                                constant);
                           });
     });
 }

@@ -25,9 +25,14 @@ struct Plane {
     std::vector<double> values;
 
     Plane() = default;
-    Plane(std::int64_t h, std::int64_t w) : height(h), width(w), values(static_cast<std::size_t>(h * w)) {}
-    double& at(std::int64_t y, std::int64_t x) { return values[static_cast<std::size_t>(y * width + x)]; }
-    double at(std::int64_t y, std::int64_t x) const { return values[static_cast<std::size_t>(y * width + x)]; }
+    Plane(std::int64_t h, std::int64_t w)
+        : height(h), width(w), values(static_cast<std::size_t>(h * w)) {}
+    double& at(std::int64_t y, std::int64_t x) {
+        return values[static_cast<std::size_t>(y * width + x)];
+    }
+    double at(std::int64_t y, std::int64_t x) const {
+        return values[static_cast<std::size_t>(y * width + x)];
+    }
 };
 
 // Beyond the edge as within it, the edge itself once: ... 2 1 [0 1 2 ... n - 1] n - 2 ...
@@ -43,11 +48,13 @@ Plane halved(const Plane& from) {
     for (std::int64_t y = 0; y < narrow.height; ++y)
         for (std::int64_t x = 0; x < narrow.width; ++x)
             for (int t = 0; t < 5; ++t)
-                narrow.at(y, x) += taps[static_cast<std::size_t>(t)] * from.at(y, reflected(2 * x + t - 2, from.width));
+                narrow.at(y, x) += taps[static_cast<std::size_t>(t)] *
+                                   from.at(y, reflected(2 * x + t - 2, from.width));
     for (std::int64_t y = 0; y < out.height; ++y)
         for (std::int64_t x = 0; x < out.width; ++x)
             for (int t = 0; t < 5; ++t)
-                out.at(y, x) += taps[static_cast<std::size_t>(t)] * narrow.at(reflected(2 * y + t - 2, from.height), x);
+                out.at(y, x) += taps[static_cast<std::size_t>(t)] *
+                                narrow.at(reflected(2 * y + t - 2, from.height), x);
     return out;
 }
 
@@ -75,7 +82,8 @@ Plane doubled(const Plane& from, std::int64_t height, std::int64_t width) {
 std::pair<std::int64_t, std::int64_t> steps_of(const Plane& plane, std::int64_t most) {
     std::int64_t down = 1, across = 1;
     const auto places = [](std::int64_t n, std::int64_t step) { return (n + step - 1) / step; };
-    while (places(plane.height, down) * places(plane.width, across) > most) ++(across <= down ? across : down);
+    while (places(plane.height, down) * places(plane.width, across) > most)
+        ++(across <= down ? across : down);
     return {down, across};
 }
 
@@ -90,8 +98,8 @@ FeatureSet patches(const std::vector<const Plane*>& planes, std::int64_t most) {
             for (const Plane* plane : planes)
                 for (std::int64_t v = y - 1; v <= y + 1; ++v)
                     for (std::int64_t u = x - 1; u <= x + 1; ++u)
-                        out.values.push_back(
-                            static_cast<float>(plane->at(reflected(v, plane->height), reflected(u, plane->width))));
+                        out.values.push_back(static_cast<float>(
+                            plane->at(reflected(v, plane->height), reflected(u, plane->width))));
         }
     }
     return out;
@@ -103,7 +111,8 @@ std::vector<Plane> planes_of(const MatrixView& image, int channels, std::uint64_
     const bool whole = image.type == ElementType::u8 || image.type == ElementType::i8;
     const auto level = [&](std::int64_t y, std::int64_t column) {
         const double value = exact::load(image.data, image.type, exact::offset(image, y, column));
-        if (!std::isfinite(value)) refuse("image: row {}, column {} is {}; expected finite values", y, column, value);
+        if (!std::isfinite(value))
+            refuse("image: row {}, column {} is {}; expected finite values", y, column, value);
         if (!whole) return value;
         const auto place = static_cast<std::uint64_t>(y * image.cols + column);
         return value + static_cast<double>(split_mix(seed, place) >> 11) * 0x1p-53 - 0.5;
@@ -132,13 +141,16 @@ std::vector<FeatureSet> image_features(const MatrixView& image, int channels, st
     return api::guarded([&] {
         api::check_view(image, "image");
         if (channels != 1 && channels != 3) refuse("channels: {}; expected 1 or 3", channels);
-        if (image.device != host_memory) refuse("image: on cuda:{}; expected host memory", image.device);
-        if (image.cols % channels != 0 || image.rows < least_side || image.cols / channels < least_side)
-            refuse("image: {} x {} of {} channels; expected both sides at least {}", image.rows, image.cols, channels,
-                   least_side);
+        if (image.device != host_memory)
+            refuse("image: on cuda:{}; expected host memory", image.device);
+        if (image.cols % channels != 0 || image.rows < least_side ||
+            image.cols / channels < least_side)
+            refuse("image: {} x {} of {} channels; expected both sides at least {}", image.rows,
+                   image.cols, channels, least_side);
         std::vector<Plane> planes = planes_of(image, channels, seed);
         std::vector<Plane> luminance{std::move(planes[0])};
-        for (int octave = 0; octave < octaves; ++octave) luminance.push_back(halved(luminance.back()));
+        for (int octave = 0; octave < octaves; ++octave)
+            luminance.push_back(halved(luminance.back()));
         // What an octave has beyond the next coarser one.
         std::vector<Plane> bands;
         for (std::size_t s = 0; s + 1 < luminance.size(); ++s) {
@@ -155,7 +167,8 @@ std::vector<FeatureSet> image_features(const MatrixView& image, int channels, st
         const Plane above_fine = doubled(bands[2], bands[1].height, bands[1].width);
         const Plane above_coarse = doubled(bands[3], bands[2].height, bands[2].width);
         return std::vector<FeatureSet>{patches({&bands[1], &above_fine}, most_fine),
-                                       patches({&bands[2], &above_coarse}, most_coarse), patches(low, most_low)};
+                                       patches({&bands[2], &above_coarse}, most_coarse),
+                                       patches(low, most_low)};
     });
 }
 

@@ -31,16 +31,19 @@ void sort_parallel(int threads, std::vector<T>& values, const Less& less = {}) {
     const auto n = static_cast<std::int64_t>(values.size());
     std::int64_t runs = 1;
     while (2 * runs <= threads && n / (2 * runs) >= shortest_run) runs *= 2;
-    const auto at = [&](std::vector<T>& of, std::int64_t run) { return of.begin() + n * run / runs; };
-    machine::parallel_tasks(threads, runs,
-                            [&](std::int64_t run) { std::sort(at(values, run), at(values, run + 1), less); });
+    const auto at = [&](std::vector<T>& of, std::int64_t run) {
+        return of.begin() + n * run / runs;
+    };
+    machine::parallel_tasks(threads, runs, [&](std::int64_t run) {
+        std::sort(at(values, run), at(values, run + 1), less);
+    });
     if (runs == 1) return;
     std::vector<T> merged(values.size());
     for (std::int64_t width = 1; width < runs; width *= 2) {
         machine::parallel_tasks(threads, runs / (2 * width), [&](std::int64_t pair) {
             const std::int64_t first = 2 * width * pair, second = first + width;
-            std::merge(at(values, first), at(values, second), at(values, second), at(values, second + width),
-                       at(merged, first), less);
+            std::merge(at(values, first), at(values, second), at(values, second),
+                       at(values, second + width), at(merged, first), less);
         });
         values.swap(merged);
     }

@@ -1,4 +1,5 @@
-// Retrieval: divergences of the images' samples, summed over the scales, and the order that they make.
+// Retrieval: divergences of the images' samples, summed over the scales, and the order that they
+// make.
 #include "kith/retrieval.h"
 
 #include <algorithm>
@@ -29,14 +30,16 @@ Scales scales_of(const std::vector<std::vector<MatrixView>>& images, std::int64_
     Scales out(scales);
     for (std::size_t i = 0; i < images.size(); ++i) {
         if (images[i].size() != scales)
-            refuse("images: image {} has {} scales; expected {}, as image 0 has", i, images[i].size(), scales);
+            refuse("images: image {} has {} scales; expected {}, as image 0 has", i,
+                   images[i].size(), scales);
         for (std::size_t s = 0; s < scales; ++s) {
             const std::string what = fmt::format("image {}, scale {}", i, s);
             out[s].push_back(sample_of(images[i][s], what.c_str(), threads));
             const Sample& sample = out[s].back();
             if (sample.d != out[s][0].d)
                 refuse("{}: {} columns; expected {}, as image 0 has", what, sample.d, out[s][0].d);
-            if (k < 1 || k >= sample.n) refuse("k: {}; expected 1 to {}, fewer than {} has", k, sample.n - 1, what);
+            if (k < 1 || k >= sample.n)
+                refuse("k: {}; expected 1 to {}, fewer than {} has", k, sample.n - 1, what);
         }
     }
     return out;
@@ -72,16 +75,17 @@ private:
 };
 
 // Adds those of one scale.
-void add_scale(std::vector<Sample>& samples, std::int64_t k, const RetrievalOptions& options, const Options& search_as,
-               int threads, PartsMeter& progress, Retrieved& out) {
+void add_scale(std::vector<Sample>& samples, std::int64_t k, const RetrievalOptions& options,
+               const Options& search_as, int threads, PartsMeter& progress, Retrieved& out) {
     std::vector<Sample*> all;
     for (Sample& sample : samples) all.push_back(&sample);
     scale_together(all, threads);
     OwnNeighbors own(samples, k, search_as);
     const auto divergence = [&](std::size_t a, std::size_t b) {
         const double pairs = static_cast<double>(samples[a].n) * static_cast<double>(samples[b].n);
-        const Estimate e = progress.run(
-            pairs, [&] { return divergence_of(samples[a], own.of(a), samples[b], k, options.form, search_as); });
+        const Estimate e = progress.run(pairs, [&] {
+            return divergence_of(samples[a], own.of(a), samples[b], k, options.form, search_as);
+        });
         out.left_out += e.left_out;
         return e.value;
     };
@@ -128,9 +132,11 @@ Retrieved retrieve(const std::vector<std::vector<MatrixView>>& images, std::int6
         out.images = static_cast<std::int64_t>(images.size());
         out.asked = asked_of(options, out.images);
         out.divergences.resize(out.asked.size() * images.size());
-        PartsMeter progress(options.search.progress, work_of(scales, out.asked, options.both_ways), "retrieve");
+        PartsMeter progress(options.search.progress, work_of(scales, out.asked, options.both_ways),
+                            "retrieve");
         const Options search_as = progress.of_part(search_once);
-        for (std::vector<Sample>& samples : scales) add_scale(samples, k, options, search_as, threads, progress, out);
+        for (std::vector<Sample>& samples : scales)
+            add_scale(samples, k, options, search_as, threads, progress, out);
         std::vector<std::int64_t> row;
         for (std::size_t i = 0; i < out.asked.size(); ++i) {
             row.clear();
@@ -147,7 +153,8 @@ Retrieved retrieve(const std::vector<std::vector<MatrixView>>& images, std::int6
     });
 }
 
-double precision_at(const Retrieved& retrieved, const std::vector<std::int64_t>& labels, std::int64_t first) {
+double precision_at(const Retrieved& retrieved, const std::vector<std::int64_t>& labels,
+                    std::int64_t first) {
     return api::guarded([&] {
         const std::int64_t others = retrieved.images - 1;
         if (static_cast<std::int64_t>(labels.size()) != retrieved.images)
@@ -155,15 +162,17 @@ double precision_at(const Retrieved& retrieved, const std::vector<std::int64_t>&
         if (first < 1 || first > others) refuse("first: {}; expected 1 to {}", first, others);
         if (retrieved.asked.empty() ||
             retrieved.order.size() != retrieved.asked.size() * static_cast<std::size_t>(others))
-            refuse("retrieved: {} images asked, {} in order; expected {} for each", retrieved.asked.size(),
-                   retrieved.order.size(), others);
+            refuse("retrieved: {} images asked, {} in order; expected {} for each",
+                   retrieved.asked.size(), retrieved.order.size(), others);
         std::int64_t right = 0;
         for (std::size_t i = 0; i < retrieved.asked.size(); ++i)
             for (std::int64_t j = 0; j < first; ++j)
                 right += labels[static_cast<std::size_t>(
-                             retrieved.order[i * static_cast<std::size_t>(others) + static_cast<std::size_t>(j)])] ==
+                             retrieved.order[i * static_cast<std::size_t>(others) +
+                                             static_cast<std::size_t>(j)])] ==
                          labels[static_cast<std::size_t>(retrieved.asked[i])];
-        return static_cast<double>(right) / (static_cast<double>(retrieved.asked.size()) * static_cast<double>(first));
+        return static_cast<double>(right) /
+               (static_cast<double>(retrieved.asked.size()) * static_cast<double>(first));
     });
 }
 

@@ -20,7 +20,9 @@ namespace {
 // The row and column of the first value that is not finite.
 [[noreturn]] void refuse_value(const Sample& sample, std::int64_t row, const char* what) {
     const double* const values = sample.row(row);
-    const auto c = std::find_if(values, values + sample.d, [](double v) { return !std::isfinite(v); }) - values;
+    const auto c =
+        std::find_if(values, values + sample.d, [](double v) { return !std::isfinite(v); }) -
+        values;
     refuse("{}: row {}, column {} is {}; expected finite values", what, row, c, values[c]);
 }
 
@@ -112,22 +114,26 @@ int scale_exactly(std::initializer_list<Sample*> parts_of, int threads) {
     const std::span<Sample* const> parts(parts_of.begin(), parts_of.end());
     const Extent extent = extent_of(parts, threads);
     if (extent.most == 0) return 0;
-    // No value is to end below the normal ones, where it would be rounded, and no difference to overflow.
+    // No value is to end below the normal ones, where it would be rounded, and no difference to
+    // overflow.
     constexpr int least_normal = std::numeric_limits<double>::min_exponent;
     constexpr int most_exponent = std::numeric_limits<double>::max_exponent - 1;
     const int above = exponent_above(extent.most);
     const int exponent = std::max(-above, std::min(0, least_normal - exponent_above(extent.least)));
     if (above + exponent > most_exponent)
-        refuse("samples: magnitudes from {} to {}; expected ones whose differences binary64 holds", extent.least,
-               extent.most);
+        refuse("samples: magnitudes from {} to {}; expected ones whose differences binary64 holds",
+               extent.least, extent.most);
     multiply(parts, exponent, threads);
     return exponent;
 }
 
-void require_equal(const Sample& a, std::int64_t i, const Sample& b, std::int64_t j, double distance) {
+void require_equal(const Sample& a, std::int64_t i, const Sample& b, std::int64_t j,
+                   double distance) {
     if (distance == 0 && std::equal(a.row(i), a.row(i) + a.d, b.row(j))) return;
-    refuse("x: the distance of row {} to its neighbour comes to {} in this metric; expected one that binary64 holds", i,
-           distance);
+    refuse(
+        "x: the distance of row {} to its neighbour comes to {} in this metric; expected one that "
+        "binary64 holds",
+        i, distance);
 }
 
 Sample joined(std::initializer_list<const Sample*> parts, int threads) {
@@ -153,7 +159,8 @@ Sample rows_of(const Sample& sample, const std::vector<std::int64_t>& rows, int 
     out.values.resize(static_cast<std::size_t>(out.n * out.d));
     for_ranges(threads, out.n, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t r = first; r < last; ++r)
-            std::copy_n(sample.row(rows[static_cast<std::size_t>(r)]), out.d, out.values.data() + r * out.d);
+            std::copy_n(sample.row(rows[static_cast<std::size_t>(r)]), out.d,
+                        out.values.data() + r * out.d);
     });
     return out;
 }

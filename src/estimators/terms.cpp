@@ -33,7 +33,9 @@ double digamma(std::int64_t n) {
     // The asymptotic series; its next term is below 2^-60 from 16 on.
     const double x = static_cast<double>(n), s = 1 / (x * x);
     return std::log(x) - 0.5 / x -
-           s * (1.0 / 12 - s * (1.0 / 120 - s * (1.0 / 252 - s * (1.0 / 240 - s * (1.0 / 132 - s * 691.0 / 32760)))));
+           s * (1.0 / 12 -
+                s * (1.0 / 120 -
+                     s * (1.0 / 252 - s * (1.0 / 240 - s * (1.0 / 132 - s * 691.0 / 32760)))));
 }
 
 }  // namespace kith::estimators

@@ -1,5 +1,5 @@
-// Boxes are taken to hold as many points along each coordinate as medians leave them, and neighbours to be as far as a
-// sample's nearest rows say.
+// Boxes are taken to hold as many points along each coordinate as medians leave them, and
+// neighbours to be as far as a sample's nearest rows say.
 #include "exact/box_trial.h"
 
 #include <algorithm>
@@ -14,20 +14,24 @@ namespace kith::exact {
 namespace {
 
 constexpr std::int64_t trial_queries = 16;
-// Rows that say whether boxes would be split along few coordinates, and without which nothing is said.
+// Rows that say whether boxes would be split along few coordinates, and without which nothing is
+// said.
 constexpr std::int64_t first_rows = 64, least_rows = 32;
 
 // A distance key of differences, one coordinate after the other.
 class Key {
 public:
     explicit Key(const metric::Traits& traits)
-        : largest_(traits.direct == metric::Direct::maximum), plain_(traits.direct == metric::Direct::sum) {}
+        : largest_(traits.direct == metric::Direct::maximum),
+          plain_(traits.direct == metric::Direct::sum) {}
     double joined(double key, double difference) const {
         if (largest_) return std::max(key, difference);
         return key + (plain_ ? difference : difference * difference);
     }
     // Of some coordinates and the others.
-    double joined_keys(double some, double others) const { return largest_ ? std::max(some, others) : some + others; }
+    double joined_keys(double some, double others) const {
+        return largest_ ? std::max(some, others) : some + others;
+    }
 
 private:
     bool largest_, plain_;
@@ -47,9 +51,10 @@ std::int64_t keep_finite(std::vector<double>& rows, std::int64_t d) {
     return static_cast<std::int64_t>(kept / width);
 }
 
-// How often ranges of points are split along each coordinate until they are boxes, always along the widest, as far as
-// these are few; empty where they are not for half of the splits.
-std::vector<int> splits(const BoxTrial& trial, const std::vector<double>& rows, std::int64_t count) {
+// How often ranges of points are split along each coordinate until they are boxes, always along the
+// widest, as far as these are few; empty where they are not for half of the splits.
+std::vector<int> splits(const BoxTrial& trial, const std::vector<double>& rows,
+                        std::int64_t count) {
     const std::int64_t axes = std::min(trial.axes, trial.d);
     std::vector<double> low(rows.begin(), rows.begin() + axes), high = low, width(low.size());
     for (std::int64_t i = 1; i < count; ++i) {
@@ -76,12 +81,14 @@ std::vector<int> splits(const BoxTrial& trial, const std::vector<double>& rows, 
     return out;
 }
 
-// One coordinate of the boxes that rows lie in: a box has its share of the points, and may reach that far to either
-// side of a row.
+// One coordinate of the boxes that rows lie in: a box has its share of the points, and may reach
+// that far to either side of a row.
 class Reach {
 public:
-    Reach(const std::vector<double>& rows, std::int64_t count, std::int64_t d, std::int64_t coordinate, int times) {
-        for (std::int64_t i = 0; i < count; ++i) sorted_.push_back(rows[static_cast<std::size_t>(i * d + coordinate)]);
+    Reach(const std::vector<double>& rows, std::int64_t count, std::int64_t d,
+          std::int64_t coordinate, int times) {
+        for (std::int64_t i = 0; i < count; ++i)
+            sorted_.push_back(rows[static_cast<std::size_t>(i * d + coordinate)]);
         std::ranges::sort(sorted_);
         places_ = std::max<std::ptrdiff_t>(1, count >> std::min(times, 62));
     }
@@ -89,10 +96,13 @@ public:
     double gap(double q, double x) const {
         if (q > x) {
             const auto place = std::ranges::upper_bound(sorted_, x) - sorted_.begin() - 1 + places_;
-            return std::max(0.0, q - sorted_[static_cast<std::size_t>(std::min(place, std::ssize(sorted_) - 1))]);
+            return std::max(
+                0.0,
+                q - sorted_[static_cast<std::size_t>(std::min(place, std::ssize(sorted_) - 1))]);
         }
         const auto place = std::ranges::lower_bound(sorted_, x) - sorted_.begin() - places_;
-        return std::max(0.0, sorted_[static_cast<std::size_t>(std::max<std::ptrdiff_t>(place, 0))] - q);
+        return std::max(0.0,
+                        sorted_[static_cast<std::size_t>(std::max<std::ptrdiff_t>(place, 0))] - q);
     }
 
 private:
@@ -133,7 +143,8 @@ double share_in_boxes(const BoxTrial& trial, std::vector<double> rows) {
             const double* const x = rows.data() + row * d;
             double near = 0, rest = 0, gap = 0;
             for (std::int64_t j = 0; j < d; ++j)
-                if (times[static_cast<std::size_t>(j)] == 0) rest = key.joined(rest, std::abs(q[j] - x[j]));
+                if (times[static_cast<std::size_t>(j)] == 0)
+                    rest = key.joined(rest, std::abs(q[j] - x[j]));
             for (std::size_t c = 0; c < split.size(); ++c) {
                 near = key.joined(near, std::abs(q[split[c]] - x[split[c]]));
                 gap = key.joined(gap, reaches[c].gap(q[split[c]], x[split[c]]));
@@ -144,9 +155,11 @@ double share_in_boxes(const BoxTrial& trial, std::vector<double> rows) {
         }
         const auto middle = others.begin() + std::ssize(others) / 2;
         std::nth_element(others.begin(), middle, others.end());
-        const double rank = static_cast<double>(trial.k) * static_cast<double>(count) / static_cast<double>(trial.n),
+        const double rank = static_cast<double>(trial.k) * static_cast<double>(count) /
+                            static_cast<double>(trial.n),
                      reach = key.joined_keys(value_at_rank(along, 0, rank), *middle);
-        passed += static_cast<double>(std::ranges::count_if(gaps, [&](double gap) { return gap <= reach; }));
+        passed += static_cast<double>(
+            std::ranges::count_if(gaps, [&](double gap) { return gap <= reach; }));
         pairs += static_cast<double>(gaps.size());
     }
     return passed / pairs;
@@ -154,7 +167,8 @@ double share_in_boxes(const BoxTrial& trial, std::vector<double> rows) {
 
 bool boxes_pay(const BoxTrial& trial, const BoxLimits& limits, const Sampler& sample) {
     return splits_few(trial, sample(std::min(trial.n, first_rows))) &&
-           share_in_boxes(trial, sample(std::min(trial.n, limits.sampled_rows))) <= limits.most_in_boxes;
+           share_in_boxes(trial, sample(std::min(trial.n, limits.sampled_rows))) <=
+               limits.most_in_boxes;
 }
 
 }  // namespace kith::exact

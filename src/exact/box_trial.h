@@ -1,5 +1,6 @@
-// Whether boxes of a k-d tree would leave out most points of more coordinates than trees are made for by their shape:
-// those of tables whose columns have units of their own differ along a few columns alone.
+// Whether boxes of a k-d tree would leave out most points of more coordinates than trees are made
+// for by their shape: those of tables whose columns have units of their own differ along a few
+// columns alone.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,8 @@
 
 namespace kith::exact {
 
-// Up to so many dimensions boxes are taken to leave out most points whatever these are like; of more, where a sample
-// says so.
+// Up to so many dimensions boxes are taken to leave out most points whatever these are like; of
+// more, where a sample says so.
 inline constexpr std::int64_t tree_dimensions = 8;
 // Coordinates that boxes are looked at along: where others are about as wide they leave little out.
 inline constexpr std::int64_t most_split_coordinates = 4;
@@ -24,9 +25,10 @@ struct BoxTrial {
     std::int64_t k = 10;           // neighbours of a typical query
 };
 
-// Of rows of a sample, d values each, as the metric maps them; rows that are not finite count for nothing. The share of
-// the points that a query like them would look at for k neighbours, about; 1 where boxes would be split along more
-// coordinates more often than not, or there are too few rows to say.
+// Of rows of a sample, d values each, as the metric maps them; rows that are not finite count for
+// nothing. The share of the points that a query like them would look at for k neighbours, about; 1
+// where boxes would be split along more coordinates more often than not, or there are too few rows
+// to say.
 double share_in_boxes(const BoxTrial& trial, std::vector<double> rows);
 
 // So many evenly spaced rows of the points, at most n.

@@ -1,6 +1,7 @@
-// The canonical distance: what "the distance" of two vectors is, to the last bit (docs/exactness.md). This is the plain
-// C++ form with an array of 32 partial accumulators; src/cpu evaluates it in vector registers and src/gpu with one lane
-// per partial, and tests hold the three together bit for bit.
+// The canonical distance: what "the distance" of two vectors is, to the last bit
+// (docs/exactness.md). This is the plain C++ form with an array of 32 partial accumulators; src/cpu
+// evaluates it in vector registers and src/gpu with one lane per partial, and tests hold the three
+// together bit for bit.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@ namespace kith::exact {
 
 inline constexpr int partials = 32;
 
-// The distance key (docs/exactness.md, section 1) as the order sees it: NaN (inf - inf and its like, from vectors
-// without NaN) counts as +inf, -0 as 0.
+// The distance key (docs/exactness.md, section 1) as the order sees it: NaN (inf - inf and its
+// like, from vectors without NaN) counts as +inf, -0 as 0.
 KITH_HD double ordered_rank(double r) {
     return r != r ? bits_to_double(0x7ff0000000000000ULL) : r + 0.0;
 }
@@ -43,10 +44,12 @@ inline void prepare_vector(double* v, std::int64_t d, double* aux, const metric:
         combine_partials<detail::Sum>(a);
         aux[stage] = M::aux_finish(stage, a[0][0], params);
     }
-    for (std::int64_t i = 0; i < d; ++i) v[i] = M::template map<O>(v[i], aux, metric::constant<M>(params, i));
+    for (std::int64_t i = 0; i < d; ++i)
+        v[i] = M::template map<O>(v[i], aux, metric::constant<M>(params, i));
 }
 
-// The rank of a pair from prepared coordinates. `scratch` holds d doubles for metrics with traits.whole_vector.
+// The rank of a pair from prepared coordinates. `scratch` holds d doubles for metrics with
+// traits.whole_vector.
 template <class M>
 inline double rank(const double* q, const double* x, const double* aux_q, const double* aux_x,
                    const metric::Params& params, double* scratch) {
@@ -59,7 +62,8 @@ inline double rank(const double* q, const double* x, const double* aux_q, const 
             sum = sum + M::whole_term(scratch, params.constants + i * params.d, i, params);
         }
     } else {
-        for (std::int64_t i = 0; i < params.d; ++i) M::template step<O>(a[i % partials], q[i], x[i], params);
+        for (std::int64_t i = 0; i < params.d; ++i)
+            M::template step<O>(a[i % partials], q[i], x[i], params);
     }
     combine_partials<M>(a);
     return ordered_rank(M::finish(a[0], aux_q, aux_x, params));

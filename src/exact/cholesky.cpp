@@ -1,5 +1,5 @@
-// Panels of columns: what lies left of a panel is taken off all its columns side by side, so that sums which must each
-// keep their order run beside each other. See cholesky.h.
+// Panels of columns: what lies left of a panel is taken off all its columns side by side, so that
+// sums which must each keep their order run beside each other. See cholesky.h.
 #include "exact/cholesky.h"
 
 #include <algorithm>
@@ -35,8 +35,8 @@ void subtract_products(double* sums, const double* x, const double* y, std::int6
     std::memcpy(sums, s, sizeof s);
 }
 
-// Of rows [first, first + panel) their columns before `first`, transposed in groups of `lanes` rows; rows beyond d are
-// zero.
+// Of rows [first, first + panel) their columns before `first`, transposed in groups of `lanes`
+// rows; rows beyond d are zero.
 std::vector<double> transposed(const std::vector<double>& a, std::int64_t d, std::int64_t first) {
     std::vector<double> out(static_cast<std::size_t>(panel * first), 0.0);
     for (std::int64_t r = first; r < std::min(first + panel, d); ++r) {
@@ -51,11 +51,13 @@ std::vector<double> transposed(const std::vector<double>& a, std::int64_t d, std
 
 bool cholesky(std::vector<double>& a, std::int64_t d, int threads, ProgressMeter& progress) {
     std::vector<double> scales(static_cast<std::size_t>(d));
-    for (std::int64_t j = 0; j < d; ++j) scales[static_cast<std::size_t>(j)] = std::abs(a[at(j, j, d)]);
+    for (std::int64_t j = 0; j < d; ++j)
+        scales[static_cast<std::size_t>(j)] = std::abs(a[at(j, j, d)]);
     for (std::int64_t first = 0; first < d; first += panel) {
         const std::int64_t last = std::min(first + panel, d);
         const std::vector<double> left = transposed(a, d, first);
-        // Row i of the panel's columns up to `end` less the products of the columns before the panel.
+        // Row i of the panel's columns up to `end` less the products of the columns before the
+        // panel.
         const auto subtract_left = [&](std::int64_t i, std::int64_t end) {
             double sums[panel] = {};  // whole groups of lanes are read
             std::copy_n(&a[at(i, first, d)], end - first, sums);
@@ -73,30 +75,36 @@ bool cholesky(std::vector<double>& a, std::int64_t d, int threads, ProgressMeter
             subtract_left(i, i + 1);
             for (std::int64_t j = first; j < i; ++j) a[at(i, j, d)] = rest(i, j) / a[at(j, j, d)];
             const double diagonal = rest(i, i);
-            if (!(diagonal > scales[static_cast<std::size_t>(i)] * static_cast<double>(d) * 0x1p-52)) return false;
+            if (!(diagonal >
+                  scales[static_cast<std::size_t>(i)] * static_cast<double>(d) * 0x1p-52))
+                return false;
             a[at(i, i, d)] = std::sqrt(diagonal);
         }
-        watched_for(threads, d - last, rows_per_task, progress, stage, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = last + begin; i < last + end; ++i) {
-                subtract_left(i, last);
-                for (std::int64_t j = first; j < last; ++j) a[at(i, j, d)] = rest(i, j) / a[at(j, j, d)];
-            }
-        });
+        watched_for(threads, d - last, rows_per_task, progress, stage,
+                    [&](std::int64_t begin, std::int64_t end) {
+                        for (std::int64_t i = last + begin; i < last + end; ++i) {
+                            subtract_left(i, last);
+                            for (std::int64_t j = first; j < last; ++j)
+                                a[at(i, j, d)] = rest(i, j) / a[at(j, j, d)];
+                        }
+                    });
         progress.poll(stage);
         progress.throw_if_cancelled();
     }
     return true;
 }
 
-// Column c solves L L' y = e_c, `lanes` columns side by side. The columns of a group begin together: what that adds are
-// products with zeros, taken off zeros.
+// Column c solves L L' y = e_c, `lanes` columns side by side. The columns of a group begin
+// together: what that adds are products with zeros, taken off zeros.
 std::vector<double> inverse_from_cholesky(const std::vector<double>& l, std::int64_t d, int threads,
                                           ProgressMeter& progress) {
     std::vector<double> upper(l.size()), inverse(l.size());
-    watched_for(threads, d, rows_per_task, progress, stage, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t k = begin; k < d; ++k)
-            for (std::int64_t i = begin; i < std::min(end, k); ++i) upper[at(i, k, d)] = l[at(k, i, d)];
-    });
+    watched_for(threads, d, rows_per_task, progress, stage,
+                [&](std::int64_t begin, std::int64_t end) {
+                    for (std::int64_t k = begin; k < d; ++k)
+                        for (std::int64_t i = begin; i < std::min(end, k); ++i)
+                            upper[at(i, k, d)] = l[at(k, i, d)];
+                });
     progress.throw_if_cancelled();
     watched_for(threads, d, lanes, progress, stage, [&](std::int64_t begin, std::int64_t end) {
         // From row `begin` on: first the forward solution, then the backward one in its place.
@@ -108,9 +116,11 @@ std::vector<double> inverse_from_cholesky(const std::vector<double>& l, std::int
             for (std::int64_t c = 0; c < lanes; ++c) row(i)[c] /= l[at(i, i, d)];
         }
         for (std::int64_t i = d - 1; i >= begin && !progress.cancelled(); --i) {
-            if (i + 1 < d) subtract_products(row(i), &upper[at(i, i + 1, d)], row(i + 1), d - 1 - i);
+            if (i + 1 < d)
+                subtract_products(row(i), &upper[at(i, i + 1, d)], row(i + 1), d - 1 - i);
             for (std::int64_t c = 0; c < lanes; ++c) row(i)[c] /= l[at(i, i, d)];
-            for (std::int64_t c = begin; c < std::min(end, i + 1); ++c) inverse[at(i, c, d)] = row(i)[c - begin];
+            for (std::int64_t c = begin; c < std::min(end, i + 1); ++c)
+                inverse[at(i, c, d)] = row(i)[c - begin];
         }
     });
     progress.throw_if_cancelled();

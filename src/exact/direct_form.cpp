@@ -9,7 +9,8 @@ namespace kith::exact {
 
 namespace {
 
-// Beyond this exponent a power's relative error is no small number, and beyond the second what rounded rows cost is.
+// Beyond this exponent a power's relative error is no small number, and beyond the second what
+// rounded rows cost is.
 constexpr double max_exponent = 1024, max_rounded_exponent = 16;
 
 DirectForm power(double p, double d) {
@@ -60,15 +61,16 @@ DirectForm divergence(double d) {
     DirectForm f;
     f.step = Step::divergence;
     f.coordinates = Coordinates::roots;
-    // The polynomial and the reciprocal; then what the roots' rounding takes of a key, in proportion and in all; then
-    // binary64's logarithms, which cancel.
+    // The polynomial and the reciprocal; then what the roots' rounding takes of a key, in
+    // proportion and in all; then binary64's logarithms, which cancel.
     f.error.relative = 0x1p-9 + 0x1p-12;
     f.error.absolute = 0x1p-33 + (2 * d + 40) * 0x1p-50;
     return f;
 }
 
 // The form, of coordinates that f32 holds.
-std::optional<DirectForm> form_of(const metric::Traits& traits, const metric::Params& params, ElementType type) {
+std::optional<DirectForm> form_of(const metric::Traits& traits, const metric::Params& params,
+                                  ElementType type) {
     const auto d = static_cast<double>(params.d);
     DirectForm f;
     switch (traits.direct) {
@@ -91,8 +93,8 @@ std::optional<DirectForm> form_of(const metric::Traits& traits, const metric::Pa
             f.smallest = 0x1p-100;
             f.largest = 0x1p100;
             f.error.relative = 0x1p-11;
-            // Rounding moves a term by 2^-23, as it moves both parts by 2^-24 of |q| + |x|, and their quotient is at
-            // most 1.
+            // Rounding moves a term by 2^-23, as it moves both parts by 2^-24 of |q| + |x|, and
+            // their quotient is at most 1.
             f.error.absolute = d * 0x1p-22;
             break;
         case metric::Direct::quotient:
@@ -114,8 +116,8 @@ std::optional<DirectForm> form_of(const metric::Traits& traits, const metric::Pa
 
 }  // namespace
 
-// (a + b)^p <= (1 + s)^(p-1) a^p + (1 + 1 / s)^(p-1) b^p for any s > 0, as the power is convex; b, what two rows have
-// lost, is split into halves.
+// (a + b)^p <= (1 + s)^(p-1) a^p + (1 + 1 / s)^(p-1) b^p for any s > 0, as the power is convex; b,
+// what two rows have lost, is split into halves.
 RoundingCost rounding_cost(const DirectForm& form, std::int64_t d, double split) {
     const auto n = static_cast<double>(d);
     RoundingCost r;
@@ -148,7 +150,8 @@ RoundingCost rounding_cost(const DirectForm& form, std::int64_t d, double split)
     return r;
 }
 
-std::optional<DirectForm> direct_form(const metric::Traits& traits, const metric::Params& params, ElementType type) {
+std::optional<DirectForm> direct_form(const metric::Traits& traits, const metric::Params& params,
+                                      ElementType type) {
     std::optional<DirectForm> form = form_of(traits, params, type);
     if (!form) return form;
     form->rounding = rounding_cost(*form, params.d);
@@ -159,14 +162,15 @@ std::optional<DirectForm> direct_form(const metric::Traits& traits, const metric
     } else if (form->step == Step::powers) {
         return std::nullopt;
     } else if (form->step == Step::quotient && traits.direct == metric::Direct::quotient) {
-        // Where nothing cancels in the sums either moves by 2^-24 of that of |q| + |x|, and the quotient is at most 1.
+        // Where nothing cancels in the sums either moves by 2^-24 of that of |q| + |x|, and the
+        // quotient is at most 1.
         form->coordinates = Coordinates::nearest;
         form->negative = false;
         form->smallest = 0x1p-100;
         form->error.absolute = 0x1p-22;
     }
-    // Of a set it matters only which coordinates are 0; roots are rounded in any case; coordinates that have to be
-    // equal have to be such that f32 holds.
+    // Of a set it matters only which coordinates are 0; roots are rounded in any case; coordinates
+    // that have to be equal have to be such that f32 holds.
     return form;
 }
 
@@ -188,11 +192,13 @@ std::optional<DirectForm> coarse_form(const metric::Traits& traits, const metric
         form->step = Step::logarithms;
         form->coordinates = Coordinates::shares;
         form->exponent = static_cast<float>(share_factor(share_scale(params.d)));
-        form->error = {.sums = 0, .relative = 0, .absolute = static_cast<double>(params.d) * 0x1p-50};
+        form->error = {
+            .sums = 0, .relative = 0, .absolute = static_cast<double>(params.d) * 0x1p-50};
         return form;
     }
     const bool maximum = form->step == Step::chebyshev;
-    if (!maximum && form->step != Step::cityblock && form->step != Step::squares) return std::nullopt;
+    if (!maximum && form->step != Step::cityblock && form->step != Step::squares)
+        return std::nullopt;
     form->coordinates = maximum ? Coordinates::rounded_halves : Coordinates::rounded_bytes;
     form->rounding = rounding_cost(*form, params.d);
     form->rounding.largest = maximum;

@@ -31,7 +31,8 @@ double direct_scale(const DirectForm& form, const DirectSample& sample) {
     }
     if (differences.empty()) return 1;
     const double most = std::floor(max_key_exponent / form.degree);
-    return std::ldexp(1.0, static_cast<int>(std::clamp(-std::ceil(std::log2(middle(differences))), -most, most)));
+    return std::ldexp(
+        1.0, static_cast<int>(std::clamp(-std::ceil(std::log2(middle(differences))), -most, most)));
 }
 
 std::vector<double> direct_centre(const DirectSample& sample, double scale) {
@@ -44,7 +45,8 @@ std::vector<double> direct_centre(const DirectSample& sample, double scale) {
         if (column.empty()) continue;
         const auto [least, most] = std::minmax_element(column.begin(), column.end());
         const bool equal = *least == *most;
-        const double median = middle(column), coarse = std::nearbyint(median * (scale * steps)) / (scale * steps);
+        const double median = middle(column),
+                     coarse = std::nearbyint(median * (scale * steps)) / (scale * steps);
         centre[static_cast<std::size_t>(i)] = equal || !std::isfinite(coarse) ? median : coarse;
     }
     return centre;
@@ -59,9 +61,11 @@ double mean_loss(const DirectForm& form, const DirectSample& sample, const Coars
     for (std::int64_t s = 0; s < sample.count; ++s) {
         double residual2 = 0;
         for (std::int64_t i = 0; i < sample.d; ++i) {
-            const double x = (sample.at(s, i) - words.centre[static_cast<std::size_t>(i)]) * words.scale,
+            const double x = (sample.at(s, i) - words.centre[static_cast<std::size_t>(i)]) *
+                             words.scale,
                          rest = x - std::clamp(std::nearbyint(x), range.least, range.most);
-            residual2 = form.rounding.largest ? std::max(residual2, rest * rest) : residual2 + rest * rest;
+            residual2 =
+                form.rounding.largest ? std::max(residual2, rest * rest) : residual2 + rest * rest;
         }
         if (!std::isfinite(residual2)) continue;
         sum += std::sqrt(residual2);
@@ -79,41 +83,52 @@ double key_of(const DirectForm& form, const DirectSample& sample, std::int64_t s
         else if (form.step == Step::cityblock) key += difference;
         else if (form.step == Step::squares) key += difference * difference;
         else if (difference > 0)
-            key += p * std::log(2 * p / (p + x) + (p > 0 ? 0 : 1)) + x * std::log(2 * x / (p + x) + (x > 0 ? 0 : 1));
+            key += p * std::log(2 * p / (p + x) + (p > 0 ? 0 : 1)) +
+                   x * std::log(2 * x / (p + x) + (x > 0 ? 0 : 1));
     }
     return key;
 }
 
-// Of the nearest pairs of a sample, a hundredth of them, or half of those of few rows: the largest key, and how far
-// they are apart. Pairs of one cluster, where there are some, are among these.
+// Of the nearest pairs of a sample, a hundredth of them, or half of those of few rows: the largest
+// key, and how far they are apart. Pairs of one cluster, where there are some, are among these.
 struct NearPairs {
     double key = 0, spread = 0;
 };
 NearPairs near_pairs(const DirectForm& form, const DirectSample& sample) {
-    // The finer a form, the fewer pairs say that it serves; and a logarithm takes as long as many differences.
-    const std::int64_t most = form.step == Step::logarithms ? 16 : form.step == Step::chebyshev ? 32 : 64;
+    // The finer a form, the fewer pairs say that it serves; and a logarithm takes as long as many
+    // differences.
+    const std::int64_t most = form.step == Step::logarithms  ? 16
+                              : form.step == Step::chebyshev ? 32
+                                                             : 64;
     const std::int64_t rows = std::min(sample.count, most);
     std::vector<double> distances;
     for (std::int64_t s = 0; s < rows; ++s) {
         for (std::int64_t r = 0; r < s; ++r)
-            if (const double key = key_of(form, sample, s, r); std::isfinite(key)) distances.push_back(key);
+            if (const double key = key_of(form, sample, s, r); std::isfinite(key))
+                distances.push_back(key);
     }
     if (distances.size() < 2) return {};
-    const std::size_t near = std::max(distances.size() / 100, std::min<std::size_t>(distances.size() / 2, 20));
-    std::nth_element(distances.begin(), distances.begin() + static_cast<std::ptrdiff_t>(near), distances.end());
-    return {distances[near], distances[near] - *std::min_element(distances.begin(), distances.end())};
+    const std::size_t near =
+        std::max(distances.size() / 100, std::min<std::size_t>(distances.size() / 2, 20));
+    std::nth_element(distances.begin(), distances.begin() + static_cast<std::ptrdiff_t>(near),
+                     distances.end());
+    return {distances[near],
+            distances[near] - *std::min_element(distances.begin(), distances.end())};
 }
 
-// What a row may cost at most. Candidates beyond the neighbours lie within twice the costs of a query and a point: two
-// thirds of a deviation of Gaussian data's distances at most, of squares, whose split follows the data, a little more.
+// What a row may cost at most. Candidates beyond the neighbours lie within twice the costs of a
+// query and a point: two thirds of a deviation of Gaussian data's distances at most, of squares,
+// whose split follows the data, a little more.
 double most_cost(const DirectForm& form, const NearPairs& near) {
     const double most_of_spread = form.step == Step::squares ? 0.8 : 0.6;
     return most_of_spread / 4 * near.spread;
 }
 
-// What a row costs that has lost so much: its share and, of squares, at the best split, half of what they grow by.
+// What a row costs that has lost so much: its share and, of squares, at the best split, half of
+// what they grow by.
 double cost_of(const DirectForm& form, double loss, const NearPairs& near) {
-    return form.step == Step::squares ? 2 * std::sqrt(near.key) * loss : form.rounding.factor * loss;
+    return form.step == Step::squares ? 2 * std::sqrt(near.key) * loss
+                                      : form.rounding.factor * loss;
 }
 double best_split(const DirectForm& form, double loss, const NearPairs& near) {
     if (form.step != Step::squares || !(near.key > 0)) return 0;
@@ -135,13 +150,15 @@ std::optional<CoarseScale> scale_of_shares(const DirectForm& form, const DirectS
         sum += terms.size;
         rows += 1;
     }
-    if (!(share_weight(sample.d) * sum / rows <= most_cost(form, near_pairs(form, sample)))) return std::nullopt;
+    if (!(share_weight(sample.d) * sum / rows <= most_cost(form, near_pairs(form, sample))))
+        return std::nullopt;
     return words;
 }
 
 }  // namespace
 
-std::optional<CoarseScale> coarse_scale(const DirectForm& form, const DirectSample& sample, ElementType type) {
+std::optional<CoarseScale> coarse_scale(const DirectForm& form, const DirectSample& sample,
+                                        ElementType type) {
     CoarseScale words;
     const bool enough = sample.d >= least_dimensions(form) && sample.count >= 2;
     if (form.step == Step::logarithms) return enough ? scale_of_shares(form, sample) : std::nullopt;
@@ -161,28 +178,33 @@ std::optional<CoarseScale> coarse_scale(const DirectForm& form, const DirectSamp
             whole = whole && x == std::nearbyint(x);
             least = std::min(least, x);
             most = std::max(most, x);
-            if (const double size = std::abs(x - words.centre[static_cast<std::size_t>(i)]); size > 0)
+            if (const double size = std::abs(x - words.centre[static_cast<std::size_t>(i)]);
+                size > 0)
                 sizes.push_back(size);
         }
     }
     if (sizes.empty()) return std::nullopt;
     if (whole && most - least <= range.most - range.least) {
         // Nothing is lost: counts, pixels.
-        words.centre.assign(static_cast<std::size_t>(sample.d), std::floor(least + (most - least + 1) / 2));
+        words.centre.assign(static_cast<std::size_t>(sample.d),
+                            std::floor(least + (most - least + 1) / 2));
         return words;
     }
     if (!enough) return std::nullopt;
-    // Outliers are cut off where that costs less than coarser steps for all, but where steps are fine enough without
-    // that, there is room for what the sample has not seen: a row that is cut off is a candidate of all queries, or, of
-    // squares, of many. On an NVIDIA H200, 2026-11-22, of Gaussian data (n 131,072, q 4,096, d 128) whose maxima were
-    // cut off for a mean share of the least 61 queries were left without a certificate, and 61 candidates a query; a
-    // model of its squares has 344 candidates a query, and 91 with a fifth of room. Sums lose as much as is cut off.
+    // Outliers are cut off where that costs less than coarser steps for all, but where steps are
+    // fine enough without that, there is room for what the sample has not seen: a row that is cut
+    // off is a candidate of all queries, or, of squares, of many. On an NVIDIA H200, 2026-11-22, of
+    // Gaussian data (n 131,072, q 4,096, d 128) whose maxima were cut off for a mean share of the
+    // least 61 queries were left without a certificate, and 61 candidates a query; a model of its
+    // squares has 344 candidates a query, and 91 with a fifth of room. Sums lose as much as is cut
+    // off.
     const NearPairs near = near_pairs(form, sample);
     const double room = form.step == Step::chebyshev ? 1.5 : form.step == Step::squares ? 1.2 : 1;
     const double enough_for = most_cost(form, near);
     double least_loss = std::numeric_limits<double>::infinity(), best = 0;
     for (const double within : {1.0, 0.9999, 0.999, 0.99}) {
-        const auto at = sizes.begin() + static_cast<std::ptrdiff_t>(within * static_cast<double>(sizes.size() - 1));
+        const auto at = sizes.begin() +
+                        static_cast<std::ptrdiff_t>(within * static_cast<double>(sizes.size() - 1));
         std::nth_element(sizes.begin(), at, sizes.end());
         words.scale = range.most / (room * *at);
         const double loss = mean_loss(form, sample, words);
@@ -195,7 +217,8 @@ std::optional<CoarseScale> coarse_scale(const DirectForm& form, const DirectSamp
     words.split = best_split(form, least_loss, near);
     // Keys of rows that are covered must be finite, as those of `degree` are.
     const double exponent = std::log2(best) * form.degree;
-    if (!(cost_of(form, least_loss, near) <= enough_for) || !(std::abs(exponent) <= max_key_exponent))
+    if (!(cost_of(form, least_loss, near) <= enough_for) ||
+        !(std::abs(exponent) <= max_key_exponent))
         return std::nullopt;
     return words;
 }

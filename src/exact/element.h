@@ -52,7 +52,8 @@ KITH_HD double value_of(std::uint8_t x) {
     return x;
 }
 
-// What use(elements) makes of an array of `type`, as that type's. The switch is uniform over a warp.
+// What use(elements) makes of an array of `type`, as that type's. The switch is uniform over a
+// warp.
 template <class Use>
 KITH_HD auto with_elements(const void* data, ElementType type, const Use& use) {
     switch (type) {

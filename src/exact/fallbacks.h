@@ -10,13 +10,13 @@ namespace kith::exact {
 
 // Of one query; of several the largest.
 enum class Cause : std::uint8_t {
-    none,          // answered at the first try, or by a plan without a filter
-    full_list,     // more candidates than a list holds
-    not_tried,     // the filter had given up most of the queries before
-    directions,    // those of a projection leave too many candidates
-    alike,         // more points within the filter's error of the k-th neighbour than refining pays for
-    boxes,         // a tree leaves out too few of the points
-    ties,          // the same, most of them exactly as near
+    none,        // answered at the first try, or by a plan without a filter
+    full_list,   // more candidates than a list holds
+    not_tried,   // the filter had given up most of the queries before
+    directions,  // those of a projection leave too many candidates
+    alike,  // more points within the filter's error of the k-th neighbour than refining pays for
+    boxes,  // a tree leaves out too few of the points
+    ties,   // the same, most of them exactly as near
     equal_rows,    // the same, until rows that repeat others were left out
     out_of_range,  // the bound does not cover the query
     no_filter,     // nor the points

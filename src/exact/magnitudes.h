@@ -6,8 +6,9 @@
 namespace kith {
 
 struct Magnitudes {
-    double least = bits_to_double(0x7ff0000000000000ULL);  // of those that are not 0; infinity: there are none
-    double most = 0;                                       // of those that are finite
+    double least =
+        bits_to_double(0x7ff0000000000000ULL);  // of those that are not 0; infinity: there are none
+    double most = 0;                            // of those that are finite
 
     KITH_HD void add(double x) {
         constexpr double largest = 0x1.fffffffffffffp+1023;

@@ -1,4 +1,5 @@
-// The total order of values as unsigned keys: comparing keys compares values, -0 equals +0, NaN comes after everything.
+// The total order of values as unsigned keys: comparing keys compares values, -0 equals +0, NaN
+// comes after everything.
 #pragma once
 
 #include <cstdint>

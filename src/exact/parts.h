@@ -1,4 +1,5 @@
-// Progress of a call that is made of parts: searches, each of which may be too short for a report of its own.
+// Progress of a call that is made of parts: searches, each of which may be too short for a report
+// of its own.
 #pragma once
 
 #include <functional>
@@ -9,12 +10,13 @@
 
 namespace kith {
 
-// The callbacks of the parts ask the caller's, as does the end of each part; reports count the parts' work. The calling
-// thread alone.
+// The callbacks of the parts ask the caller's, as does the end of each part; reports count the
+// parts' work. The calling thread alone.
 class PartsMeter {
 public:
     // `callback` outlives it; `total`: the work of all parts.
-    PartsMeter(const std::function<bool(const Progress&)>& callback, double total, const char* stage)
+    PartsMeter(const std::function<bool(const Progress&)>& callback, double total,
+               const char* stage)
         : meter_(callback, total), stage_(stage), heard_(static_cast<bool>(callback)) {}
     PartsMeter(const PartsMeter&) = delete;
     PartsMeter& operator=(const PartsMeter&) = delete;
@@ -30,8 +32,8 @@ public:
         return options;
     }
 
-    // What `part` returns, which is so much of the work. Throws what the caller's callback threw, cancelled where it
-    // wants no more, else what the part threw.
+    // What `part` returns, which is so much of the work. Throws what the caller's callback threw,
+    // cancelled where it wants no more, else what the part threw.
     template <class F>
     auto run(double work, const F& part) {
         if constexpr (std::is_void_v<std::invoke_result_t<const F&>>) {

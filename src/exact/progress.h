@@ -1,4 +1,5 @@
-// ProgressMeter: counts finished pairs from any thread, calls the caller's callback from the calling thread only.
+// ProgressMeter: counts finished pairs from any thread, calls the caller's callback from the
+// calling thread only.
 #pragma once
 
 #include <atomic>
@@ -18,7 +19,10 @@ public:
     static inline std::atomic<int> milliseconds_between = 100;
 
     ProgressMeter(const std::function<bool(const Progress&)>& callback, double total)
-        : callback_(callback), total_(total), start_(std::chrono::steady_clock::now()), last_(start_) {}
+        : callback_(callback),
+          total_(total),
+          start_(std::chrono::steady_clock::now()),
+          last_(start_) {}
 
     // What was done is done again: counts from nothing. Where nothing else runs.
     void restart() { done_ = 0; }
@@ -31,8 +35,11 @@ public:
     void poll(const char* stage) {
         if (!callback_ || cancelled()) return;
         const auto now = std::chrono::steady_clock::now();
-        if (now - last_ < std::chrono::milliseconds(milliseconds_between.load(std::memory_order_relaxed))) return;
-        const machine::FloatState state;  // a callback of the library's own comes from where its caller's is
+        if (now - last_ <
+            std::chrono::milliseconds(milliseconds_between.load(std::memory_order_relaxed)))
+            return;
+        const machine::FloatState
+            state;  // a callback of the library's own comes from where its caller's is
         const double seconds = std::chrono::duration<double>(now - start_).count();
         try {
             if (!machine::for_caller(callback_)(

@@ -1,4 +1,5 @@
-// What computing phi(v) = (Q' v, |v - Q Q' v|) may be wrong by (docs/exactness.md, section 11), on either backend.
+// What computing phi(v) = (Q' v, |v - Q Q' v|) may be wrong by (docs/exactness.md, section 11), on
+// either backend.
 #pragma once
 
 #include <cmath>
@@ -14,8 +15,8 @@ struct ProjectionError {
     double coordinates = 0, square = 0;
 
     ProjectionError() = default;
-    // `defect2`: no less than the square of the spectral norm of P'P - I as computed, as the sum of its squares is; of
-    // what these products round it is less than m (depth + 4) 2^-52.
+    // `defect2`: no less than the square of the spectral norm of P'P - I as computed, as the sum of
+    // its squares is; of what these products round it is less than m (depth + 4) 2^-52.
     ProjectionError(double defect2, std::int64_t depth, std::int64_t columns) {
         const auto d = static_cast<double>(depth), m = static_cast<double>(columns);
         const double rounding = (d + 4) * 0x1p-52;
@@ -24,7 +25,8 @@ struct ProjectionError {
         square = coordinates * (2 + coordinates) + (d + m + 16) * 0x1p-51;
     }
 
-    // Of a vector whose product with P may be `lost` of its length further away, in all columns together.
+    // Of a vector whose product with P may be `lost` of its length further away, in all columns
+    // together.
     KITH_HD ProjectionError with(double lost) const {
         ProjectionError out;
         out.coordinates = (coordinates + lost) * (1 + 0x1p-40);
@@ -35,15 +37,19 @@ struct ProjectionError {
     KITH_HD double remainder(double norm2, double left2) const {
         return std::sqrt((left2 > 0 ? left2 : 0.0) + square * norm2) * (1 + 0x1p-50);
     }
-    // How far the computed remainder may be from it, where |v|^2 = norm2 and it was computed as `left`.
+    // How far the computed remainder may be from it, where |v|^2 = norm2 and it was computed as
+    // `left`.
     KITH_HD double of_left(double norm2, double left) const {
         // |a - b| is at most the root of |a^2 - b^2|, and that over a.
-        const double error2 = square * norm2, root = std::sqrt(error2), over = left > 0 ? error2 / left : root;
+        const double error2 = square * norm2, root = std::sqrt(error2),
+                     over = left > 0 ? error2 / left : root;
         return (over < root ? over : root) + left * 0x1p-52;
     }
-    // How far the computed phi(v) may be from it, where |v|^2 = norm2 and the remainder was computed as `left`.
+    // How far the computed phi(v) may be from it, where |v|^2 = norm2 and the remainder was
+    // computed as `left`.
     KITH_HD double of(double norm2, double left) const {
-        const double remainder = of_left(norm2, left), of_coordinates = coordinates * std::sqrt(norm2);
+        const double remainder = of_left(norm2, left),
+                     of_coordinates = coordinates * std::sqrt(norm2);
         return std::sqrt(of_coordinates * of_coordinates + remainder * remainder);
     }
 };

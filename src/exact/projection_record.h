@@ -1,4 +1,5 @@
-// How the queries that a projection has been tried with fared: they may be unlike the points that it was made for.
+// How the queries that a projection has been tried with fared: they may be unlike the points that
+// it was made for.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// What a backend is asked for, validated and planned: a search, a selection, a part of a graph in grids.
+// What a backend is asked for, validated and planned: a search, a selection, a part of a graph in
+// grids.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,8 @@ struct DistancesRequest {
 struct Selection {
     std::int64_t k = 0;
     bool largest = false, sorted = true;
-    const std::int64_t* lengths = nullptr;  // of each row, at most its columns, or null: all of them
+    const std::int64_t* lengths =
+        nullptr;  // of each row, at most its columns, or null: all of them
 };
 
 struct SelectRequest {

@@ -9,12 +9,15 @@
 
 namespace kith {
 
-// As require_memory(), of rows x cols cells of so many bytes. Fewer than 16 MiB are not worth the question.
+// As require_memory(), of rows x cols cells of so many bytes. Fewer than 16 MiB are not worth the
+// question.
 template <class What>
-void require_cells(std::int64_t rows, std::int64_t cols, std::int64_t cell_bytes, const What& what) {
+void require_cells(std::int64_t rows, std::int64_t cols, std::int64_t cell_bytes,
+                   const What& what) {
     constexpr std::int64_t least = 16 << 20;
     std::int64_t bytes = 0;
-    if (__builtin_mul_overflow(rows, cols, &bytes) || __builtin_mul_overflow(bytes, cell_bytes, &bytes))
+    if (__builtin_mul_overflow(rows, cols, &bytes) ||
+        __builtin_mul_overflow(bytes, cell_bytes, &bytes))
         bytes = std::numeric_limits<std::int64_t>::max();
     if (bytes >= least) require_memory(bytes, what());
 }

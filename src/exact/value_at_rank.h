@@ -8,9 +8,9 @@
 
 namespace kith::exact {
 
-// The value of that rank (from 0; not negative) of `values`, which are not empty and which it reorders, as a distance
-// from `least`; of a rank below 1 the first ones are continued as a power of their rank. Ranks beyond the last are the
-// last.
+// The value of that rank (from 0; not negative) of `values`, which are not empty and which it
+// reorders, as a distance from `least`; of a rank below 1 the first ones are continued as a power
+// of their rank. Ranks beyond the last are the last.
 inline double value_at_rank(std::vector<double>& values, double least, double rank) {
     const auto distance = [&](double value) { return std::max(value - least, 1e-300); };
     const auto last = static_cast<double>(values.size() - 1);

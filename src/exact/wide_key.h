@@ -1,7 +1,8 @@
-// Wide keys: what orders pairs of a root whose distance binary64 holds, but not its power, the distance key
-// (docs/exactness.md, section 1). A key that is 0, infinite or in_range() is its own wide key. In place of others are
-// the distances, with 48 significant bits: those below all keys in the numbers from 0 to least_key, those above them in
-// the numbers from end_of_keys on. So wide keys are ordered as numbers are.
+// Wide keys: what orders pairs of a root whose distance binary64 holds, but not its power, the
+// distance key (docs/exactness.md, section 1). A key that is 0, infinite or in_range() is its own
+// wide key. In place of others are the distances, with 48 significant bits: those below all keys in
+// the numbers from 0 to least_key, those above them in the numbers from end_of_keys on. So wide
+// keys are ordered as numbers are.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,8 @@
 
 namespace kith::exact {
 
-// Smaller keys have lost to underflow what their root would show; larger ones leave room for wide keys.
+// Smaller keys have lost to underflow what their root would show; larger ones leave room for wide
+// keys.
 inline constexpr double least_key = 0x1p-960, end_of_keys = 0x1p990;
 
 inline bool in_range(double key) {
@@ -25,8 +27,8 @@ namespace detail {
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 // Bits of a distance that a wide key has no room for.
 inline constexpr int lost_bits = 5;
-// Distances of large powers are below 1 where they are below all keys, and not where they are above them. Multiplied by
-// `normal` the smallest is a normal number.
+// Distances of large powers are below 1 where they are below all keys, and not where they are above
+// them. Multiplied by `normal` the smallest is a normal number.
 inline constexpr double normal = 0x1p100;
 
 inline std::uint64_t shortened(double x) {
@@ -35,10 +37,12 @@ inline std::uint64_t shortened(double x) {
 
 }  // namespace detail
 
-// The distance of two mapped vectors of a metric with Traits::root, right to a few roundings wherever it is a number of
-// binary64: of differences that are scaled, those of a square exactly. `scratch`: 3 d doubles.
+// The distance of two mapped vectors of a metric with Traits::root, right to a few roundings
+// wherever it is a number of binary64: of differences that are scaled, those of a square exactly.
+// `scratch`: 3 d doubles.
 template <class M>
-double scaled_distance(const double* q, const double* x, const metric::Params& params, double* scratch) {
+double scaled_distance(const double* q, const double* x, const metric::Params& params,
+                       double* scratch) {
     const std::int64_t d = params.d;
     double *const t = scratch, *const zeros = t + d;
     double largest = 0;
@@ -50,7 +54,9 @@ double scaled_distance(const double* q, const double* x, const metric::Params& p
         largest = std::max(largest, size);
     }
     if (largest == 0) return 0;
-    const auto report = [&] { return M::report(rank<M>(t, zeros, nullptr, nullptr, params, zeros + d), params); };
+    const auto report = [&] {
+        return M::report(rank<M>(t, zeros, nullptr, nullptr, params, zeros + d), params);
+    };
     if constexpr (M::traits.root == metric::Root::power) {
         for (std::int64_t i = 0; i < d; ++i) t[i] /= largest;
         return largest * report();
@@ -58,7 +64,8 @@ double scaled_distance(const double* q, const double* x, const metric::Params& p
     int exponent = std::ilogb(largest);
     if constexpr (M::traits.factored) {
         double diagonal = 0;  // has the largest magnitude of a matrix that is positive definite
-        for (std::int64_t i = 0; i < d; ++i) diagonal = std::max(diagonal, params.constants[i * d + i]);
+        for (std::int64_t i = 0; i < d; ++i)
+            diagonal = std::max(diagonal, params.constants[i * d + i]);
         if (diagonal > 0) exponent += std::ilogb(diagonal) / 2;
     }
     for (std::int64_t i = 0; i < d; ++i) t[i] = std::ldexp(t[i], -exponent);
@@ -68,24 +75,29 @@ double scaled_distance(const double* q, const double* x, const metric::Params& p
 // The wide key of a pair whose key is not in_range(), of its scaled_distance().
 inline double wide_key(double key, double distance) {
     if (distance == 0 || distance == detail::infinity) return distance;
-    if (key < least_key) return bits_to_double(detail::shortened(std::min(distance, 1.0) * detail::normal));
+    if (key < least_key)
+        return bits_to_double(detail::shortened(std::min(distance, 1.0) * detail::normal));
     // What would be rounded to infinity is not.
     const std::uint64_t most = detail::shortened(detail::infinity) - 1,
                         bits = std::min(detail::shortened(std::max(distance, 1.0)), most);
     return bits_to_double(double_to_bits(end_of_keys) + bits - detail::shortened(1.0));
 }
 
-// The distance of a wide key, report(key) of those that are keys. It never falls where the key grows.
+// The distance of a wide key, report(key) of those that are keys. It never falls where the key
+// grows.
 template <class Report>
 double wide_distance(double key, const Report& report) {
     if (key == 0 || key == detail::infinity || in_range(key)) return report(key);
     if (key < least_key) {
-        const double distance = bits_to_double(double_to_bits(key) << detail::lost_bits) / detail::normal;
+        const double distance =
+            bits_to_double(double_to_bits(key) << detail::lost_bits) / detail::normal;
         return std::min(distance, report(least_key));
     }
-    const std::uint64_t above = double_to_bits(key) - double_to_bits(end_of_keys) + detail::shortened(1.0);
+    const std::uint64_t above =
+        double_to_bits(key) - double_to_bits(end_of_keys) + detail::shortened(1.0);
     const std::uint64_t most = detail::shortened(detail::infinity);
-    return std::max(bits_to_double(std::min(above, most) << detail::lost_bits), report(end_of_keys));
+    return std::max(bits_to_double(std::min(above, most) << detail::lost_bits),
+                    report(end_of_keys));
 }
 
 }  // namespace kith::exact

@@ -1,4 +1,5 @@
-// The bound of error_bound.h: intervals and errors, carried from value to value and from coordinate to coordinate.
+// The bound of error_bound.h: intervals and errors, carried from value to value and from coordinate
+// to coordinate.
 #include "formula/error_bound.h"
 
 #include <algorithm>
@@ -18,15 +19,19 @@ struct Arithmetic {
 constexpr Arithmetic f32{true, 0x1p-24, 0x1p-150, 0x1.fffffep127, 0x1p-126};
 constexpr Arithmetic f64{false, 0x1p-53, 0x1p-1074, 0x1.fffffffffffffp1023, 0x1p-1022};
 
-// Values of the special function units (PTX ISA, 9.7.3): reciprocal, root, log2, exp2. The root's is taken twice.
-constexpr double reciprocal_error = 0x1p-23, root_error = 0x1p-22, log2_error = 0x1p-22, exp2_error = 0x1p-22;
+// Values of the special function units (PTX ISA, 9.7.3): reciprocal, root, log2, exp2. The root's
+// is taken twice.
+constexpr double reciprocal_error = 0x1p-23, root_error = 0x1p-22, log2_error = 0x1p-22,
+                 exp2_error = 0x1p-22;
 // metric/portable.h: a few ulp; of a power a few ulp times |p log t|, which is below 746.
 constexpr double portable_error = 0x1p-48, portable_power_error = 0x1p-38;
-// Beyond it a power is no step of a distance; below 2^-126 f32 may take it for 0, and 0 log 0 is no number.
+// Beyond it a power is no step of a distance; below 2^-126 f32 may take it for 0, and 0 log 0 is no
+// number.
 constexpr double most_exponent = 1024;
 // Of a bound that serves.
 constexpr double most_relative = 0.125;
-// Operations of a pair and coordinate, about: of longer formulas tiles in f32 would be mostly waiting for their text.
+// Operations of a pair and coordinate, about: of longer formulas tiles in f32 would be mostly
+// waiting for their text.
 constexpr std::ptrdiff_t most_operations = 100;
 // Steps of an analysis: d times those values of a program that depend on the running one.
 constexpr double most_steps = 0x1p21;
@@ -67,22 +72,27 @@ double power_error(double relative, double p) {
 class Analysis {
 public:
     Analysis(const Arithmetic& arithmetic, const Program& program, const Range& range)
-        : of_(arithmetic), program_(program), range_(range), states_(program.values.size()), roots_(states_.size()) {}
+        : of_(arithmetic),
+          program_(program),
+          range_(range),
+          states_(program.values.size()),
+          roots_(states_.size()) {}
 
     State run(double start, std::int64_t d) {
         State a = constant(start);
         std::int32_t first_running = 0;
         const auto count = static_cast<std::int32_t>(program_.values.size());
         // By level: what does not depend on the running value comes first.
-        while (first_running < count && value(first_running).level != Level::running) step(first_running++, a);
+        while (first_running < count && value(first_running).level != Level::running)
+            step(first_running++, a);
         if (static_cast<double>(count - first_running) * static_cast<double>(d) > most_steps)
             throw Refused{"it is too long for so many dimensions"};
         for (std::int64_t i = 0; i < d; ++i) {
             const State before = a;
             for (std::int32_t v = first_running; v < count; ++v) step(v, a);
             a = state(program_.result);
-            if (before.lo == a.lo && before.hi == a.hi && before.rel == a.rel && before.abs == a.abs &&
-                before.sure == a.sure)
+            if (before.lo == a.lo && before.hi == a.hi && before.rel == a.rel &&
+                before.abs == a.abs && before.sure == a.sure)
                 break;
         }
         return a;
@@ -95,7 +105,9 @@ private:
         int power;
     };
 
-    const Value& value(std::int32_t i) const { return program_.values[static_cast<std::size_t>(i)]; }
+    const Value& value(std::int32_t i) const {
+        return program_.values[static_cast<std::size_t>(i)];
+    }
     State& state(std::int32_t i) { return states_[static_cast<std::size_t>(i)]; }
 
     void step(std::int32_t i, const State& a) {
@@ -106,7 +118,8 @@ private:
         else if (v.op == Op::query || v.op == Op::point) r = coordinate();
         else if (v.op == Op::constant) r = constant(v.constant);
         else r = operation(i, v);
-        if (!(r.rel <= most_relative) || !std::isfinite(r.abs)) throw Refused{"its error in f32 grows too large"};
+        if (!(r.rel <= most_relative) || !std::isfinite(r.abs))
+            throw Refused{"its error in f32 grows too large"};
         if (!(r.computed_most() <= of_.largest)) throw Refused{"it may overflow f32"};
         state(i) = r;
     }
@@ -202,14 +215,17 @@ private:
     }
     static bool is_zero(const State& s) { return s.lo == 0 && s.hi == 0 && s.exact(); }
     static State comparison(const State& x, const State& y) {
-        if ((x.exact() && y.exact()) || (is_zero(x) && y.same_sign()) || (is_zero(y) && x.same_sign()))
+        if ((x.exact() && y.exact()) || (is_zero(x) && y.same_sign()) ||
+            (is_zero(y) && x.same_sign()))
             return zero_or_one();
         throw Refused{undecided};
     }
-    // `i` where `from` < `what` or, at least, not the other way round: a difference of the two is not negative.
+    // `i` where `from` < `what` or, at least, not the other way round: a difference of the two is
+    // not negative.
     State ordered(std::int32_t i, std::int32_t from, std::int32_t what) {
         State s = state(i);
-        if (value(i).op == Op::subtract && value(i).args[0] == what && value(i).args[1] == from && s.abs == 0) {
+        if (value(i).op == Op::subtract && value(i).args[0] == what && value(i).args[1] == from &&
+            s.abs == 0) {
             s.lo = 0;
             s.hi = std::max(s.hi, 0.0);
             s.sure = true;
@@ -255,10 +271,12 @@ private:
     }
     State product(std::int32_t at, const Value& v) {
         const State &x = state(v.args[0]), &y = state(v.args[1]);
-        const Power p = roots_[static_cast<std::size_t>(v.args[0])], q = roots_[static_cast<std::size_t>(v.args[1])];
+        const Power p = roots_[static_cast<std::size_t>(v.args[0])],
+                    q = roots_[static_cast<std::size_t>(v.args[1])];
         State s;
         const std::array<double, 4> ends{x.lo * y.lo, x.lo * y.hi, x.hi * y.lo, x.hi * y.hi};
-        set_interval(s, *std::min_element(ends.begin(), ends.end()), *std::max_element(ends.begin(), ends.end()));
+        set_interval(s, *std::min_element(ends.begin(), ends.end()),
+                     *std::max_element(ends.begin(), ends.end()));
         s.sure = x.sure && y.sure;
         if (p.base == q.base) {
             roots_[static_cast<std::size_t>(at)] = {p.base, p.power + q.power};
@@ -283,7 +301,8 @@ private:
         if (!(other <= most_relative)) throw Refused{"the error of a divisor is too large"};
         State s;
         const std::array<double, 4> ends{x.lo / y.lo, x.lo / y.hi, x.hi / y.lo, x.hi / y.hi};
-        set_interval(s, *std::min_element(ends.begin(), ends.end()), *std::max_element(ends.begin(), ends.end()));
+        set_interval(s, *std::min_element(ends.begin(), ends.end()),
+                     *std::max_element(ends.begin(), ends.end()));
         s.sure = x.sure && y.lo > 0;
         s.rel = (1 + x.rel) / (1 - other) - 1;
         s.abs = x.abs / (y.least() * (1 - other));
@@ -297,7 +316,8 @@ private:
     }
     void require_not_negative(const State& x) const {
         if (x.lo < 0) throw Refused{"a root or power may be of a negative number"};
-        if (!x.sure && x.computed_least() < 0) throw Refused{"a root or power may be of a difference below its error"};
+        if (!x.sure && x.computed_least() < 0)
+            throw Refused{"a root or power may be of a difference below its error"};
     }
     State root(const State& x) const {
         require_not_negative(x);
@@ -307,7 +327,8 @@ private:
         s.rel = widened(1 - std::sqrt(1 - x.rel));
         if (x.abs > 0) {
             const double least = x.lo * (1 - x.rel);
-            s.abs = widened(std::min(std::sqrt(x.abs), least > 0 ? x.abs / std::sqrt(least) : HUGE_VAL));
+            s.abs = widened(
+                std::min(std::sqrt(x.abs), least > 0 ? x.abs / std::sqrt(least) : HUGE_VAL));
         }
         if (!of_.single) return rounded(s);
         s.rel += root_error * (1 + s.rel);
@@ -316,7 +337,8 @@ private:
         if (x.computed_least() < of_.smallest_normal) s.abs += 0x1p-62;
         return s;
     }
-    // 2^y where y, at most so large, is wrong by `error`: of what is not below 2^-126, and that is taken for 0.
+    // 2^y where y, at most so large, is wrong by `error`: of what is not below 2^-126, and that is
+    // taken for 0.
     static void exp2_errors(State& s, double error) {
         // What is as small as that is lost where denormals are read as 0.
         const double grown = widened(std::expm1((error + 0x1p-120) * 0.6931471805599454));
@@ -326,13 +348,15 @@ private:
     static constexpr double most_exp2 = 130;
     // t^p, p a constant that is no small whole number; in f32 2^(p log2 t).
     State power(const State& x, std::int32_t exponent) {
-        if (value(exponent).op != Op::constant) throw Refused{"the exponent of a power is no constant"};
+        if (value(exponent).op != Op::constant)
+            throw Refused{"the exponent of a power is no constant"};
         const double p = value(exponent).constant, size = std::fabs(p);
         if (!(size <= most_exponent)) throw Refused{"the exponent of a power is too large"};
         if (size < 0x1p-126) throw Refused{"the exponent of a power is too small"};
         require_not_negative(x);
         const double least = x.computed_least();
-        if (p < 0 && !(least >= (of_.single ? 0x1p-126 : 0x1p-1000))) throw Refused{"it may divide by 0"};
+        if (p < 0 && !(least >= (of_.single ? 0x1p-126 : 0x1p-1000)))
+            throw Refused{"it may divide by 0"};
         State s;
         if (p >= 0) set_interval(s, std::pow(x.lo, p), std::pow(x.hi, p));
         else set_interval(s, std::pow(x.hi, p), std::pow(x.lo, p));
@@ -343,14 +367,16 @@ private:
             s.rel = power_error(x.rel, size);
             if (x.abs > 0 && p < 0) throw Refused{"the error of a divisor is too large"};
             if (x.abs > 0)
-                s.abs = widened(p >= 1 ? p * std::pow(x.computed_most(), p - 1) * x.abs : std::pow(x.abs, p));
+                s.abs = widened(p >= 1 ? p * std::pow(x.computed_most(), p - 1) * x.abs
+                                       : std::pow(x.abs, p));
         }
         if (!of_.single) {
             s.rel += portable_power_error * (1 + s.rel);
             s.abs = s.abs * (1 + portable_power_error) + 0x1p-1000;
             return s;
         }
-        const double from = std::log2(std::max(least, 0x1p-126)), to = std::log2(std::max(x.computed_most(), 0x1p-126));
+        const double from = std::log2(std::max(least, 0x1p-126)),
+                     to = std::log2(std::max(x.computed_most(), 0x1p-126));
         const double y = std::min(size * std::max(std::fabs(from), std::fabs(to)), most_exp2);
         // Below, t is read as 0.
         if (p > 0 && least < 0x1p-126) s.abs += std::pow(0x1p-125, p);
@@ -362,7 +388,8 @@ private:
         set_interval(s, std::exp(x.lo), std::exp(x.hi));
         s.sure = true;
         if (!(s.hi <= of_.largest)) throw Refused{"it may overflow f32"};
-        if (!(x.rel <= 0x1p-5) || !(x.abs <= 1)) throw Refused{"the error of an exponent is too large"};
+        if (!(x.rel <= 0x1p-5) || !(x.abs <= 1))
+            throw Refused{"the error of an exponent is too large"};
         if (!of_.single) {
             const double grown = widened(std::expm1(x.rel * std::min(x.most(), 800.0) + x.abs));
             s.rel = grown + portable_error * (1 + grown);
@@ -370,8 +397,9 @@ private:
             return s;
         }
         const double largest = std::min(x.most(), 100.0), error = x.rel * largest + x.abs;
-        exp2_errors(s, widened(error * 1.4426950408889634 * (1 + 4 * of_.unit) +
-                               2.25 * of_.unit * std::min(1.4426950408889634 * largest, most_exp2)));
+        exp2_errors(s,
+                    widened(error * 1.4426950408889634 * (1 + 4 * of_.unit) +
+                            2.25 * of_.unit * std::min(1.4426950408889634 * largest, most_exp2)));
         return s;
     }
     State logarithm(const State& x) const {
@@ -405,7 +433,8 @@ ErrorBound error_bound(const Program& program, double start, std::int64_t d, con
     try {
         const State single = Analysis(f32, program, range).run(start, d);
         const State wide = Analysis(f64, program, range).run(start, d);
-        // Both are near the same real number, of magnitude at most (|binary64| + wide.abs) / (1 - wide.rel).
+        // Both are near the same real number, of magnitude at most (|binary64| + wide.abs) / (1 -
+        // wide.rel).
         const double relative = (single.rel + wide.rel) / (1 - wide.rel);
         const double absolute = single.abs + wide.abs + relative * wide.abs;
         if (!(relative <= most_relative)) throw Refused{"its error in f32 grows too large"};
@@ -413,7 +442,8 @@ ErrorBound error_bound(const Program& program, double start, std::int64_t d, con
         constexpr double wider = 1 + 0x1p-20;
         bound.signed_keys = single.lo < 0 || !wide.sure;
         bound.relative = bound.signed_keys ? 0 : relative * wider;
-        bound.absolute = (absolute + (bound.signed_keys ? relative * wide.computed_most() : 0)) * wider;
+        bound.absolute =
+            (absolute + (bound.signed_keys ? relative * wide.computed_most() : 0)) * wider;
     } catch (const Refused& reason) {
         bound.refused = reason.why;
     }
@@ -430,12 +460,17 @@ std::vector<Range> ranges_around(double least, double most) {
     if (least >= 0) ranges.push_back({0, room * size});
     if (least >= 0) ranges.push_back({0, most + width});
     if (least > 0) ranges.push_back({least / room, room * size});
-    ranges.push_back({least > 0 ? std::max(least / 4, least - width) : least == 0 ? 0 : least - width, most + width});
+    ranges.push_back({least > 0    ? std::max(least / 4, least - width)
+                      : least == 0 ? 0
+                                   : least - width,
+                      most + width});
     return ranges;
 }
 
 std::string why_no_bound(const Program& program, double start, std::int64_t d) {
-    const auto of_a_pair = [](const Value& v) { return arity(v.op) > 0 && v.level >= Level::point; };
+    const auto of_a_pair = [](const Value& v) {
+        return arity(v.op) > 0 && v.level >= Level::point;
+    };
     if (std::count_if(program.values.begin(), program.values.end(), of_a_pair) > most_operations)
         return "it is too long";
     std::string reason;

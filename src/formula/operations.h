@@ -1,5 +1,6 @@
-// What each operation of a formula computes, over the vocabulary of metric/ops.h: one text for folding constants and
-// for every instruction set. Comparisons and logic give 1 and 0; what is not zero, NaN too, is true, as in C.
+// What each operation of a formula computes, over the vocabulary of metric/ops.h: one text for
+// folding constants and for every instruction set. Comparisons and logic give 1 and 0; what is not
+// zero, NaN too, is true, as in C.
 #pragma once
 
 #include "formula/tree.h"
@@ -31,8 +32,10 @@ KITH_HD typename O::V apply(typename O::V a, typename O::V b, typename O::V c) {
     else if constexpr (op == Op::less_equal) return O::select(a <= b, one, zero);
     else if constexpr (op == Op::equal) return O::select(a == b, one, zero);
     else if constexpr (op == Op::unequal) return O::select(a != b, one, zero);
-    else if constexpr (op == Op::logical_and) return O::select(a != zero, O::select(b != zero, one, zero), zero);
-    else if constexpr (op == Op::logical_or) return O::select(a != zero, one, O::select(b != zero, one, zero));
+    else if constexpr (op == Op::logical_and)
+        return O::select(a != zero, O::select(b != zero, one, zero), zero);
+    else if constexpr (op == Op::logical_or)
+        return O::select(a != zero, one, O::select(b != zero, one, zero));
     else if constexpr (op == Op::minimum) return O::select(a != a, b, O::select(b < a, b, a));
     else if constexpr (op == Op::maximum) return O::select(a != a, b, O::select(a < b, b, a));
     else if constexpr (op == Op::power) return O::power(a, b);

@@ -29,8 +29,10 @@ public:
         value_of.reserve(tree.nodes.size());
         for (const Node& node : tree.nodes) {
             std::array<std::int32_t, 3> args{};
-            for (int i = 0; i < arity(node.op); ++i) args[i] = value_of[static_cast<std::size_t>(node.args[i])];
-            value_of.push_back(node.op == Op::constant ? constant(node.value) : operation(node.op, args));
+            for (int i = 0; i < arity(node.op); ++i)
+                args[i] = value_of[static_cast<std::size_t>(node.args[i])];
+            value_of.push_back(node.op == Op::constant ? constant(node.value)
+                                                       : operation(node.op, args));
         }
         result_ = value_of.back();
     }
@@ -41,7 +43,8 @@ public:
         needed[static_cast<std::size_t>(result_)] = true;
         for (std::size_t i = values_.size(); i-- > 0;) {
             if (!needed[i]) continue;
-            for (int j = 0; j < arity(values_[i].op); ++j) needed[static_cast<std::size_t>(values_[i].args[j])] = true;
+            for (int j = 0; j < arity(values_[i].op); ++j)
+                needed[static_cast<std::size_t>(values_[i].args[j])] = true;
         }
         Program program;
         std::vector<std::int32_t> place(values_.size());
@@ -64,8 +67,9 @@ private:
     bool is_constant(std::int32_t i) const { return at(i).op == Op::constant; }
 
     std::int32_t intern(const Value& value) {
-        const auto [entry, fresh] = known_.try_emplace({value.op, double_to_bits(value.constant), value.args},
-                                                       static_cast<std::int32_t>(values_.size()));
+        const auto [entry, fresh] =
+            known_.try_emplace({value.op, double_to_bits(value.constant), value.args},
+                               static_cast<std::int32_t>(values_.size()));
         if (fresh) values_.push_back(value);
         return entry->second;
     }
@@ -75,14 +79,21 @@ private:
     std::int32_t operation(Op op, std::array<std::int32_t, 3> args) {
         if (op == Op::power && is_constant(args[1])) {
             const double p = at(args[1]).constant;
-            if (p == std::floor(p) && std::fabs(p) <= 16) return whole_power(args[0], static_cast<int>(p));
+            if (p == std::floor(p) && std::fabs(p) <= 16)
+                return whole_power(args[0], static_cast<int>(p));
         }
-        if (op == Op::select && is_constant(args[0])) return at(args[0]).constant != 0 ? args[1] : args[2];
+        if (op == Op::select && is_constant(args[0]))
+            return at(args[0]).constant != 0 ? args[1] : args[2];
         const int count = arity(op);
-        if (count > 0 && std::all_of(args.begin(), args.begin() + count, [&](auto i) { return is_constant(i); }))
-            return constant(fold(op, at(args[0]).constant, at(args[1]).constant, at(args[2]).constant));
+        if (count > 0 &&
+            std::all_of(args.begin(), args.begin() + count, [&](auto i) { return is_constant(i); }))
+            return constant(
+                fold(op, at(args[0]).constant, at(args[1]).constant, at(args[2]).constant));
         Value value{.op = op, .args = args};
-        if (count == 0) value.level = op == Op::query ? Level::query : op == Op::point ? Level::point : Level::running;
+        if (count == 0)
+            value.level = op == Op::query   ? Level::query
+                          : op == Op::point ? Level::point
+                                            : Level::running;
         for (int i = 0; i < count; ++i) value.level = std::max(value.level, at(args[i]).level);
         return intern(value);
     }
@@ -100,11 +111,14 @@ private:
     std::int32_t result_ = 0;
 };
 
-// A value's slot is free again after its last use, unless a later level uses it: that comes back to it.
+// A value's slot is free again after its last use, unless a later level uses it: that comes back to
+// it.
 void assign_slots(Program& program) {
     const auto count = static_cast<std::int32_t>(program.values.size());
     std::vector<std::int32_t> last_use(program.values.size(), -1);
-    const auto value = [&](std::int32_t i) -> Value& { return program.values[static_cast<std::size_t>(i)]; };
+    const auto value = [&](std::int32_t i) -> Value& {
+        return program.values[static_cast<std::size_t>(i)];
+    };
     for (std::int32_t i = 0; i < count; ++i) {
         for (int j = 0; j < arity(value(i).op); ++j) {
             const std::int32_t arg = value(i).args[j];
@@ -142,18 +156,22 @@ Program compile(const Tree& tree) {
     return program;
 }
 
-double evaluate(const Program& program, double start, const double* q, const double* x, std::int64_t d) {
+double evaluate(const Program& program, double start, const double* q, const double* x,
+                std::int64_t d) {
     std::vector<double> values(program.values.size());
     double a = start;
     for (std::int64_t i = 0; i < d; ++i) {
         for (std::size_t v = 0; v < values.size(); ++v) {
             const Value& value = program.values[v];
-            const auto argument = [&](std::size_t j) { return values[static_cast<std::size_t>(value.args[j])]; };
+            const auto argument = [&](std::size_t j) {
+                return values[static_cast<std::size_t>(value.args[j])];
+            };
             values[v] = value.op == Op::constant  ? value.constant
                         : value.op == Op::running ? a
                         : value.op == Op::query   ? q[i]
-                        : value.op == Op::point   ? x[i]
-                                                  : fold(value.op, argument(0), argument(1), argument(2));
+                        : value.op == Op::point
+                            ? x[i]
+                            : fold(value.op, argument(0), argument(1), argument(2));
         }
         a = values[static_cast<std::size_t>(program.result)];
     }

@@ -1,5 +1,6 @@
-// See symmetry.h. Two relations between a node i whose variables have changed places and a node j: equal in all bits,
-// and equal but for the sign (of zeros too, whichever they have: an absolute value or a square does not see it).
+// See symmetry.h. Two relations between a node i whose variables have changed places and a node j:
+// equal in all bits, and equal but for the sign (of zeros too, whichever they have: an absolute
+// value or a square does not see it).
 #include "formula/symmetry.h"
 
 #include <bit>
@@ -28,14 +29,18 @@ private:
     bool identical(std::int32_t i, std::int32_t j) {
         const Node &a = at(i), &b = at(j);
         if (spent() || a.op != b.op) return false;
-        if (a.op == Op::constant) return std::bit_cast<std::uint64_t>(a.value) == std::bit_cast<std::uint64_t>(b.value);
+        if (a.op == Op::constant)
+            return std::bit_cast<std::uint64_t>(a.value) == std::bit_cast<std::uint64_t>(b.value);
         for (std::size_t c = 0; c < static_cast<std::size_t>(arity(a.op)); ++c)
             if (!identical(a.args[c], b.args[c])) return false;
         return true;
     }
-    bool is_square(std::int32_t i) { return at(i).op == Op::multiply && identical(at(i).args[0], at(i).args[1]); }
+    bool is_square(std::int32_t i) {
+        return at(i).op == Op::multiply && identical(at(i).args[0], at(i).args[1]);
+    }
     bool is_even(std::int32_t i) const {
-        return at(i).op == Op::constant && std::isfinite(at(i).value) && std::fmod(at(i).value, 2) == 0;
+        return at(i).op == Op::constant && std::isfinite(at(i).value) &&
+               std::fmod(at(i).value, 2) == 0;
     }
 
     bool equal(std::int32_t i, std::int32_t j) {
@@ -58,8 +63,8 @@ private:
             case Op::add:
                 return each(0, 1) || each(1, 0);
             case Op::power:
-                return each(0, 1) ||
-                       (is_even(a.args[1]) && identical(a.args[1], b.args[1]) && opposite(a.args[0], b.args[0]));
+                return each(0, 1) || (is_even(a.args[1]) && identical(a.args[1], b.args[1]) &&
+                                      opposite(a.args[0], b.args[0]));
             default:
                 for (std::size_t c = 0; c < static_cast<std::size_t>(arity(a.op)); ++c)
                     if (!equal(a.args[c], b.args[c])) return false;

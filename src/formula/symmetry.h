@@ -5,8 +5,8 @@
 
 namespace kith::formula {
 
-// True where that is proven from the tree: swapped operands of sums and products, differences under an absolute value
-// or squared. False says nothing.
+// True where that is proven from the tree: swapped operands of sums and products, differences under
+// an absolute value or squared. False says nothing.
 bool symmetric(const Tree& tree);
 
 }  // namespace kith::formula

@@ -29,9 +29,10 @@ struct Operator {
 };
 // A text comes before its own beginnings.
 constexpr Operator operators[] = {
-    {"||", 1, Op::logical_or}, {"&&", 2, Op::logical_and},      {"==", 3, Op::equal},   {"!=", 3, Op::unequal},
-    {"<=", 4, Op::less_equal}, {">=", 4, Op::less_equal, true}, {"<", 4, Op::less},     {">", 4, Op::less, true},
-    {"+", 5, Op::add},         {"-", 5, Op::subtract},          {"*", 6, Op::multiply}, {"/", 6, Op::divide},
+    {"||", 1, Op::logical_or}, {"&&", 2, Op::logical_and}, {"==", 3, Op::equal},
+    {"!=", 3, Op::unequal},    {"<=", 4, Op::less_equal},  {">=", 4, Op::less_equal, true},
+    {"<", 4, Op::less},        {">", 4, Op::less, true},   {"+", 5, Op::add},
+    {"-", 5, Op::subtract},    {"*", 6, Op::multiply},     {"/", 6, Op::divide},
 };
 
 constexpr const char* expected_value = "expected a, q, x, a number, a function or '('";
@@ -73,22 +74,24 @@ public:
     }
 
 private:
-    [[noreturn]] void refuse(std::size_t position, const std::string& reason, const std::string& expected) const {
+    [[noreturn]] void refuse(std::size_t position, const std::string& reason,
+                             const std::string& expected) const {
         // Of a long text, what surrounds the position.
         constexpr std::size_t margin = 60;
         const std::size_t begin = position > margin ? position - margin : 0;
         const std::string_view part = std::string_view(text_).substr(begin, 2 * margin);
-        throw Error(ErrorCode::invalid_argument, "formula: '" + std::string(begin ? "..." : "") + shown(part) +
-                                                     (begin + part.size() < text_.size() ? "..." : "") +
-                                                     "' at position " + std::to_string(position + 1) + ": " + reason +
-                                                     "; " + expected);
+        throw Error(ErrorCode::invalid_argument,
+                    "formula: '" + std::string(begin ? "..." : "") + shown(part) +
+                        (begin + part.size() < text_.size() ? "..." : "") + "' at position " +
+                        std::to_string(position + 1) + ": " + reason + "; " + expected);
     }
 
     // Refuses what stands at the current position.
     [[noreturn]] void refuse_here(const char* expected) {
         skip_blanks();
         if (at_ >= text_.size())
-            refuse(at_, tree_.nodes.empty() && depth_ == 1 ? "it is empty" : "it ends there", expected);
+            refuse(at_, tree_.nodes.empty() && depth_ == 1 ? "it is empty" : "it ends there",
+                   expected);
         const char c = text_[at_];
         if (c == '^') refuse(at_, "'^' is not an operator", "expected pow(x, y) for a power");
         if (c == '=') refuse(at_, "'=' assigns", "expected == for a comparison");
@@ -96,9 +99,11 @@ private:
         if (is_letter(c) || is_digit(c)) {
             while (end < text_.size() && (is_letter(text_[end]) || is_digit(text_[end]))) ++end;
         } else {
-            while (end < text_.size() && (text_[end] & 0xc0) == 0x80) ++end;  // the rest of one character in UTF-8
+            while (end < text_.size() && (text_[end] & 0xc0) == 0x80)
+                ++end;  // the rest of one character in UTF-8
         }
-        refuse(at_, "unexpected '" + shown(std::string_view(text_).substr(at_, end - at_)) + "'", expected);
+        refuse(at_, "unexpected '" + shown(std::string_view(text_).substr(at_, end - at_)) + "'",
+               expected);
     }
 
     void skip_blanks() {
@@ -126,7 +131,8 @@ private:
     public:
         explicit Level(Parser& parser) : parser_(parser) {
             if (++parser_.depth_ > max_depth)
-                parser_.refuse(parser_.at_, "nested more than " + std::to_string(max_depth) + " deep",
+                parser_.refuse(parser_.at_,
+                               "nested more than " + std::to_string(max_depth) + " deep",
                                "expected a flatter formula");
         }
         ~Level() { --parser_.depth_; }
@@ -164,7 +170,8 @@ private:
         std::int32_t left = unary();
         while (const Operator* o = accept_operator(precedence)) {
             const std::int32_t right = binary(o->precedence + 1);
-            left = add({.op = o->op, .args = {o->swapped ? right : left, o->swapped ? left : right}});
+            left =
+                add({.op = o->op, .args = {o->swapped ? right : left, o->swapped ? left : right}});
         }
         return left;
     }
@@ -189,7 +196,8 @@ private:
         if (at_ < text_.size()) {
             const char c = text_[at_];
             if (is_letter(c)) return name();
-            if (is_digit(c) || (c == '.' && at_ + 1 < text_.size() && is_digit(text_[at_ + 1]))) return number();
+            if (is_digit(c) || (c == '.' && at_ + 1 < text_.size() && is_digit(text_[at_ + 1])))
+                return number();
         }
         refuse_here(expected_value);
     }
@@ -200,9 +208,11 @@ private:
         const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
         const std::string_view digits(begin, static_cast<std::size_t>(end - begin));
         if (error != std::errc())
-            refuse(at_, shown(digits) + " is beyond the range of a double", "expected 5e-324 to 1.8e308");
+            refuse(at_, shown(digits) + " is beyond the range of a double",
+                   "expected 5e-324 to 1.8e308");
         at_ += digits.size();
-        if (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]) || text_[at_] == '.'))
+        if (at_ < text_.size() &&
+            (is_letter(text_[at_]) || is_digit(text_[at_]) || text_[at_] == '.'))
             refuse_here("expected a decimal number such as 10, 0.5 or 1e-3");
         return add({.value = value});
     }

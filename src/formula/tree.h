@@ -8,7 +8,8 @@
 
 namespace kith::formula {
 
-// What a node is; operations.h says what each operation computes. a > b is b < a, a >= b is b <= a, and +a is a.
+// What a node is; operations.h says what each operation computes. a > b is b < a, a >= b is b <= a,
+// and +a is a.
 enum class Op : std::uint8_t {
     constant,
     running,  // a
@@ -58,8 +59,9 @@ struct Tree {
 inline constexpr std::size_t max_length = 10000;
 inline constexpr int max_depth = 200;
 
-// Operators with C's precedence and associativity; every number is the double nearest to what is written in decimal.
-// Throws invalid_argument with the text, one position (from 1), what is wrong there and what was expected.
+// Operators with C's precedence and associativity; every number is the double nearest to what is
+// written in decimal. Throws invalid_argument with the text, one position (from 1), what is wrong
+// there and what was expected.
 Tree parse(const std::string& text);
 
 }  // namespace kith::formula

@@ -45,8 +45,8 @@ std::int64_t first_outside(const MatrixView&, const metric::Traits&) {
 Magnitudes magnitudes(const MatrixView&) {
     refuse();
 }
-std::shared_ptr<const Points> prepare(const MatrixView&, const MetricSpec&, const Plan&, bool, void*, int,
-                                      ProgressMeter&) {
+std::shared_ptr<const Points> prepare(const MatrixView&, const MetricSpec&, const Plan&, bool,
+                                      void*, int, ProgressMeter&) {
     refuse();
 }
 bool has_bytes_alone(const Points&) {

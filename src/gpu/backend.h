@@ -1,5 +1,5 @@
-// The GPU backend: points prepared once on a device, exact searches on them, selection. No CUDA type crosses this
-// header; without CUDA, absent.cpp answers that there is no device.
+// The GPU backend: points prepared once on a device, exact searches on them, selection. No CUDA
+// type crosses this header; without CUDA, absent.cpp answers that there is no device.
 #pragma once
 
 #include <cstdint>
@@ -35,25 +35,29 @@ std::string absence();
 int location(const void* data);
 // What compiles formulas for a device, or that there is nothing. Never throws.
 std::string formula_compiler();
-// A stream of a device for one call, destroyed with its last owner. The default stream does not wait for it, nor do
-// copies from it to another device wait for what the default streams of both were given.
+// A stream of a device for one call, destroyed with its last owner. The default stream does not
+// wait for it, nor do copies from it to another device wait for what the default streams of both
+// were given.
 std::shared_ptr<void> call_stream(int device);
-// Copies between host and device memory; either side may be host or device. Behind all work that the device has been
-// given on any stream, and over on return: for what the host reads and writes of the caller's device memory.
+// Copies between host and device memory; either side may be host or device. Behind all work that
+// the device has been given on any stream, and over on return: for what the host reads and writes
+// of the caller's device memory.
 void copy(void* to, const void* from, std::size_t bytes);
 
-// The first row of a matrix in device memory with a coordinate that the traits do not admit, or the number of rows.
-// Behind all work that the device has been given, as copy().
+// The first row of a matrix in device memory with a coordinate that the traits do not admit, or the
+// number of rows. Behind all work that the device has been given, as copy().
 std::int64_t first_outside(const MatrixView& view, const metric::Traits& traits);
 
 // Those of a matrix in device memory, likewise.
 Magnitudes magnitudes(const MatrixView& view);
 
 class Points;
-// `copy`: as cpu::prepare. Points beyond plan.chunk_points stay where they are and stream through the device per
-// search. What the host does for it takes up to `threads`; polls `progress` and throws where it is cancelled.
-std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool copy,
-                                      void* stream, int threads, ProgressMeter& progress);
+// `copy`: as cpu::prepare. Points beyond plan.chunk_points stay where they are and stream through
+// the device per search. What the host does for it takes up to `threads`; polls `progress` and
+// throws where it is cancelled.
+std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec& metric,
+                                      const Plan& plan, bool copy, void* stream, int threads,
+                                      ProgressMeter& progress);
 
 // Whether they have vectors along few directions.
 bool has_projection(const Points& points);
@@ -75,8 +79,9 @@ void search(const Points& points, const SearchRequest& request);
 // All points within a radius of each query, listed or counted.
 struct RadiusRequest {
     MatrixView queries;  // with graph, the points
-    // Of each query, in host memory: keys up to `inner` are within, keys beyond `outer` are not (NaN: none is);
-    // between, where they differ, the reported distance is compared with the radius.
+    // Of each query, in host memory: keys up to `inner` are within, keys beyond `outer` are not
+    // (NaN: none is); between, where they differ, the reported distance is compared with the
+    // radius.
     const double* inner;
     const double* outer;
     const double* radii;
@@ -101,12 +106,12 @@ void distances(const Points& points, const DistancesRequest& request);
 // kith::select on a device.
 void select(const SelectRequest& request);
 
-// Whether selections are timed that are so small that their caller would wait longer for it (Report::device_seconds):
-// for benchmarks.
+// Whether selections are timed that are so small that their caller would wait longer for it
+// (Report::device_seconds): for benchmarks.
 void time_small_selections(bool yes);
 
-// What selections counted since the last call, by the slots that each selector's file names. Empty unless built with
-// KITH_COUNT_OPERATIONS. Not for several threads at once.
+// What selections counted since the last call, by the slots that each selector's file names. Empty
+// unless built with KITH_COUNT_OPERATIONS. Not for several threads at once.
 std::vector<std::uint64_t> take_operation_counts();
 
 }  // namespace kith::gpu

@@ -1,6 +1,6 @@
-// One metric's kernels: measuring rows, the scan of metrics of whole vectors, their launches. Included by the generated
-// instances only; the scan of the others is in metric/scan_pairs.cuh, the filter's preparation in filter/vectors.cuh,
-// the refinement of candidates in refine/refine.cuh.
+// One metric's kernels: measuring rows, the scan of metrics of whole vectors, their launches.
+// Included by the generated instances only; the scan of the others is in metric/scan_pairs.cuh, the
+// filter's preparation in filter/vectors.cuh, the refinement of candidates in refine/refine.cuh.
 #pragma once
 
 #include "exact/canonical.h"
@@ -21,7 +21,8 @@ namespace kith::gpu {
 
 template <class M>
 __global__ void measure_rows(Rows rows, RowMeasures out, metric::Params params) {
-    const std::int64_t row = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
+    const std::int64_t row =
+        (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
     if (row < rows.count) measure_row<M>(rows, row, out, params);
 }
 
@@ -31,8 +32,8 @@ __global__ void convert_rows(PreparedRows in, double* out, ScanOrder order, metr
     const std::int64_t cell = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (cell >= in.rows.count * params.d) return;
     const std::int64_t row = cell / params.d, col = cell % params.d;
-    const double x = M::template map<ScalarOps<double>>(in.rows.at(row, col), in.aux + row * metric::max_aux,
-                                                        metric::constant<M>(params, col));
+    const double x = M::template map<ScalarOps<double>>(
+        in.rows.at(row, col), in.aux + row * metric::max_aux, metric::constant<M>(params, col));
     std::int64_t to = col;
     if constexpr (!M::traits.whole_vector) to = scan_place(order, col);
     out[row * params.d + to] = x;
@@ -44,14 +45,16 @@ struct Differences {
     __device__ double operator[](std::int64_t i) const { return q[i] - x[i]; }
 };
 
-// `shared`: the differences of a warp's pair lie in shared memory; else, where that is too small, each lane makes them.
+// `shared`: the differences of a warp's pair lie in shared memory; else, where that is too small,
+// each lane makes them.
 template <class M, bool shared>
 __global__ void scan_whole(ScanTile tile, metric::Params params) {
     extern __shared__ double differences[];
     double* const t = differences + (threadIdx.x / 32) * params.d;
     const int lane = threadIdx.x % 32;
     const std::int64_t warps = static_cast<std::int64_t>(gridDim.x) * (blockDim.x / 32);
-    for (std::int64_t pair = blockIdx.x * static_cast<std::int64_t>(blockDim.x / 32) + threadIdx.x / 32;
+    for (std::int64_t pair =
+             blockIdx.x * static_cast<std::int64_t>(blockDim.x / 32) + threadIdx.x / 32;
          pair < tile.q * tile.n; pair += warps) {
         const std::int64_t q = pair / tile.n, x = pair % tile.n;
         const Differences made{tile.queries + q * params.d, tile.points + x * params.d};
@@ -63,20 +66,22 @@ __global__ void scan_whole(ScanTile tile, metric::Params params) {
         } else {
             r = whole_rank<M>(made, params);
         }
-        const bool eligible =
-            !tile.query_nan[q] && !tile.point_nan[x] && !(tile.self && tile.self[q] == tile.first_point + x);
+        const bool eligible = !tile.query_nan[q] && !tile.point_nan[x] &&
+                              !(tile.self && tile.self[q] == tile.first_point + x);
         if (lane == 0) tile.keys[q * tile.ld + x] = rank_key(r, eligible);
         __syncwarp();
     }
 }
 
 template <class M, class T>
-__global__ void report_keys(const std::uint64_t* keys, T* out, std::int64_t count, metric::Params params) {
+__global__ void report_keys(const std::uint64_t* keys, T* out, std::int64_t count,
+                            metric::Params params) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (i >= count) return;
     const bool missing = keys[i] == exact::Order<double>::nan;
     const double infinity = bits_to_double(0x7ff0000000000000ULL);
-    out[i] = static_cast<T>(M::report(missing ? infinity : exact::Order<double>::value(keys[i]), params));
+    out[i] = static_cast<T>(
+        M::report(missing ? infinity : exact::Order<double>::value(keys[i]), params));
 }
 
 // Defined by the instance of M.
@@ -85,23 +90,27 @@ MetricKernels kernels_of();
 
 template <class M>
 struct Launch {
-    // Warps per block of a kernel that keeps d doubles per warp, and its shared memory; no warps where a block cannot
-    // have so much.
+    // Warps per block of a kernel that keeps d doubles per warp, and its shared memory; no warps
+    // where a block cannot have so much.
     template <class Kernel>
     static int whole_warps(Kernel kernel, std::int64_t d, std::size_t& bytes) {
         int warps = 8;
         while (warps > 1 && static_cast<std::int64_t>(warps) * d * 8 > 48 * 1024) warps /= 2;
         bytes = static_cast<std::size_t>(warps) * static_cast<std::size_t>(d) * 8;
-        const auto most = static_cast<std::size_t>(most_shared_bytes.load(std::memory_order_relaxed));
+        const auto most =
+            static_cast<std::size_t>(most_shared_bytes.load(std::memory_order_relaxed));
         if (bytes > most || (bytes > 48 * 1024 && bytes > allow_shared_memory(kernel))) return 0;
         return warps;
     }
 
-    static void measure(const Rows& rows, const RowMeasures& out, const metric::Params& params, cudaStream_t stream) {
-        measure_rows<M><<<blocks_for(rows.count, item_warps), item_threads, 0, stream>>>(rows, out, params);
+    static void measure(const Rows& rows, const RowMeasures& out, const metric::Params& params,
+                        cudaStream_t stream) {
+        measure_rows<M>
+            <<<blocks_for(rows.count, item_warps), item_threads, 0, stream>>>(rows, out, params);
         check_launch("measure_rows");
     }
-    static void convert(const PreparedRows& rows, double* out, const metric::Params& params, cudaStream_t stream) {
+    static void convert(const PreparedRows& rows, double* out, const metric::Params& params,
+                        cudaStream_t stream) {
         convert_rows<M><<<item_blocks(rows.rows.count * params.d), item_threads, 0, stream>>>(
             rows, out, scan_order(params.d), params);
         check_launch("convert_rows");
@@ -109,7 +118,8 @@ struct Launch {
     static void scan(const ScanTile& tile, const metric::Params& params, cudaStream_t stream) {
         if constexpr (M::traits.whole_vector) {
             std::size_t bytes = 0;
-            const int warps = whole_warps(scan_whole<M, true>, params.d, bytes), some = warps > 0 ? warps : 8;
+            const int warps = whole_warps(scan_whole<M, true>, params.d, bytes),
+                      some = warps > 0 ? warps : 8;
             const std::int64_t wanted = (tile.q * tile.n + some - 1) / some;
             const auto grid = static_cast<unsigned>(wanted < (1 << 20) ? wanted : (1 << 20));
             if (warps > 0) scan_whole<M, true><<<grid, some * 32, bytes, stream>>>(tile, params);
@@ -117,8 +127,9 @@ struct Launch {
         } else {
             constexpr int P = M::accumulators == 1 ? 2 : 1;
             const unsigned rows = blocks_for(tile.q, 32);
-            scan_pairs<M, P><<<dim3(blocks_for(tile.n, 16 * P), rows < 65535 ? rows : 65535), 256, 0, stream>>>(
-                tile, scan_order(params.d), params);
+            scan_pairs<M, P>
+                <<<dim3(blocks_for(tile.n, 16 * P), rows < 65535 ? rows : 65535), 256, 0, stream>>>(
+                    tile, scan_order(params.d), params);
         }
         check_launch("scan");
     }
@@ -132,7 +143,9 @@ struct Launch {
             refine_whole<M><<<grid, warps * 32, bytes, stream>>>(task, params);
         } else {
             const unsigned threads = task.expected <= 16 ? 128 : 256;
-            const auto of_f32 = [](const Rows& rows) { return rows.type == ElementType::f32 && rows.col_stride == 1; };
+            const auto of_f32 = [](const Rows& rows) {
+                return rows.type == ElementType::f32 && rows.col_stride == 1;
+            };
             const bool plain = of_f32(task.points.rows) && of_f32(task.queries.rows);
             if (plain) refine_batches<M, true><<<grid, threads, 0, stream>>>(task, params);
             else refine_batches<M, false><<<grid, threads, 0, stream>>>(task, params);
@@ -140,38 +153,45 @@ struct Launch {
         check_launch("refine");
     }
     template <class T>
-    static void report(const std::uint64_t* keys, T* out, std::int64_t count, const metric::Params& params,
-                       cudaStream_t stream) {
-        report_keys<M, T><<<item_blocks(count), item_threads, 0, stream>>>(keys, out, count, params);
+    static void report(const std::uint64_t* keys, T* out, std::int64_t count,
+                       const metric::Params& params, cudaStream_t stream) {
+        report_keys<M, T>
+            <<<item_blocks(count), item_threads, 0, stream>>>(keys, out, count, params);
         check_launch("report_keys");
     }
 
     static constexpr bool multiplied = metric::product_form(M::traits) != metric::Gemm::none;
     static constexpr bool direct = M::traits.direct != metric::Direct::none;
-    static void points(const PreparedRows& rows, const FilterForm& form, void* vectors, float* half_norm,
-                       float* point_error, const metric::Params& params, cudaStream_t stream) {
+    static void points(const PreparedRows& rows, const FilterForm& form, void* vectors,
+                       float* half_norm, float* point_error, const metric::Params& params,
+                       cudaStream_t stream) {
         if constexpr (direct)
             if (form.is_direct())
-                return direct_points<M>(rows, form, static_cast<float*>(vectors), half_norm, point_error, params,
-                                        stream);
+                return direct_points<M>(rows, form, static_cast<float*>(vectors), half_norm,
+                                        point_error, params, stream);
         if constexpr (multiplied)
-            filter_points<M>(rows, form, static_cast<__half*>(vectors), half_norm, point_error, params, stream);
+            filter_points<M>(rows, form, static_cast<__half*>(vectors), half_norm, point_error,
+                             params, stream);
     }
-    static void queries(const PreparedRows& rows, const FilterForm& form, void* vectors, float* query_error,
-                        std::uint8_t* unfit, const metric::Params& params, cudaStream_t stream) {
+    static void queries(const PreparedRows& rows, const FilterForm& form, void* vectors,
+                        float* query_error, std::uint8_t* unfit, const metric::Params& params,
+                        cudaStream_t stream) {
         if constexpr (direct)
             if (form.is_direct())
-                return direct_queries<M>(rows, form, static_cast<float*>(vectors), query_error, unfit, params, stream);
+                return direct_queries<M>(rows, form, static_cast<float*>(vectors), query_error,
+                                         unfit, params, stream);
         if constexpr (multiplied)
-            filter_queries<M>(rows, {}, form, static_cast<__half*>(vectors), query_error, unfit, params, stream);
+            filter_queries<M>(rows, {}, form, static_cast<__half*>(vectors), query_error, unfit,
+                              params, stream);
     }
-    static void unmeasured(const Rows& rows, const RowMeasures& out, const FilterForm& form, void* vectors,
-                           float* query_error, std::uint8_t* unfit, const metric::Params& params, cudaStream_t stream) {
+    static void unmeasured(const Rows& rows, const RowMeasures& out, const FilterForm& form,
+                           void* vectors, float* query_error, std::uint8_t* unfit,
+                           const metric::Params& params, cudaStream_t stream) {
         const PreparedRows prepared{rows, out.aux, out.nan};
         if constexpr (multiplied && !M::traits.factored)
             if (!form.is_direct())
-                return filter_queries<M>(prepared, out, form, static_cast<__half*>(vectors), query_error, unfit, params,
-                                         stream);
+                return filter_queries<M>(prepared, out, form, static_cast<__half*>(vectors),
+                                         query_error, unfit, params, stream);
         measure(rows, out, params, stream);
         queries(prepared, form, vectors, query_error, unfit, params, stream);
     }

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::int64_t block_bytes = std::int64_t{8} << 20;
 
-// Rows [first, first + count) of the view, dense; bf16, which HDF5 readers do not know, widened to f32 (exactly).
+// Rows [first, first + count) of the view, dense; bf16, which HDF5 readers do not know, widened to
+// f32 (exactly).
 void gather(const MatrixView& view, std::int64_t first, std::int64_t count, std::byte* out) {
     const auto size = static_cast<std::int64_t>(size_of(view.type));
     const auto* data = static_cast<const std::byte*>(view.data);
@@ -49,8 +50,8 @@ std::int64_t rows_per_block(std::int64_t rows, std::int64_t row_bytes) {
 
 // Rows of `info` that `fill(first, count, out)` puts into blocks.
 template <class Fill>
-void write_part(OutputSet& outputs, const std::string& path, const char* dataset, const FileInfo& info,
-                const Fill& fill) {
+void write_part(OutputSet& outputs, const std::string& path, const char* dataset,
+                const FileInfo& info, const Fill& fill) {
     MatrixWriter writer(outputs, path + "/" + dataset, info);
     const std::int64_t row_bytes = info.cols * static_cast<std::int64_t>(size_of(info.type));
     const std::int64_t step = rows_per_block(info.rows, row_bytes);
@@ -63,31 +64,39 @@ void write_part(OutputSet& outputs, const std::string& path, const char* dataset
     writer.commit();
 }
 
-void write_view(OutputSet& outputs, const std::string& path, const char* dataset, const MatrixView& view) {
+void write_view(OutputSet& outputs, const std::string& path, const char* dataset,
+                const MatrixView& view) {
     const ElementType type = view.type == ElementType::bf16 ? ElementType::f32 : view.type;
     write_part(outputs, path, dataset, {"", view.rows, view.cols, type},
-               [&](std::int64_t first, std::int64_t count, std::byte* out) { gather(view, first, count, out); });
+               [&](std::int64_t first, std::int64_t count, std::byte* out) {
+                   gather(view, first, count, out);
+               });
 }
 
 void require_host(const std::string& path, const char* what, const MatrixView& view) {
     if (!view.data) return;
     if (view.device != host_memory) {
-        bad_argument(fmt::format("{}: expected {} in host memory, got device {}", path, what, view.device));
+        bad_argument(
+            fmt::format("{}: expected {} in host memory, got device {}", path, what, view.device));
     }
     const std::int64_t least = view.layout == Layout::row_major ? view.cols : view.rows;
     if (view.rows < 1 || view.cols < 1 || view.stride < least) {
-        bad_argument(fmt::format("{}: expected {} with rows, columns >= 1 and a stride >= {}, got {} x {}, stride {}",
-                                 path, what, least, view.rows, view.cols, view.stride));
+        bad_argument(fmt::format(
+            "{}: expected {} with rows, columns >= 1 and a stride >= {}, got {} x {}, stride {}",
+            path, what, least, view.rows, view.cols, view.stride));
     }
 }
 
 void require_complete(const std::string& path, const Neighbors& neighbors) {
-    const auto absent_or_full = [&](std::size_t size) { return size == 0 || size == neighbors.ids.size(); };
+    const auto absent_or_full = [&](std::size_t size) {
+        return size == 0 || size == neighbors.ids.size();
+    };
     if (!has_all_ids(neighbors) || !absent_or_full(neighbors.distances.size()) ||
         !absent_or_full(neighbors.distances64.size())) {
         bad_argument(
-            fmt::format("{}: expected queries x k = {} x {} ids, at least one, and as many distances, got {} ids", path,
-                        neighbors.queries, neighbors.k, neighbors.ids.size()));
+            fmt::format("{}: expected queries x k = {} x {} ids, at least one, and as many "
+                        "distances, got {} ids",
+                        path, neighbors.queries, neighbors.k, neighbors.ids.size()));
     }
 }
 
@@ -103,7 +112,8 @@ void write_neighbors(OutputSet& outputs, const std::string& path, const Neighbor
     } else {
         write_view(outputs, path, "neighbors", view(neighbors.ids.data(), q, k));
     }
-    if (!neighbors.distances.empty()) write_view(outputs, path, "distances", view(neighbors.distances.data(), q, k));
+    if (!neighbors.distances.empty())
+        write_view(outputs, path, "distances", view(neighbors.distances.data(), q, k));
     else if (!neighbors.distances64.empty())
         write_view(outputs, path, "distances", view(neighbors.distances64.data(), q, k));
     else outputs.state().part(path + "/distances").written = true;
@@ -115,7 +125,8 @@ void describe(Hdf5Output& file, const MatrixView& points) {
     const bool integer = points.type == ElementType::i8 || points.type == ElementType::u8;
     const bool new_points = points.data != nullptr;
     if (new_points || !file.has_attribute("type")) file.set_text("type", "dense");
-    if (new_points || !file.has_attribute("point_type")) file.set_text("point_type", integer ? "int" : "float");
+    if (new_points || !file.has_attribute("point_type"))
+        file.set_text("point_type", integer ? "int" : "float");
     if (new_points) file.set_attribute("dimension", H5T_NATIVE_INT64, &points.cols);
 }
 
@@ -138,7 +149,8 @@ void write_ann_benchmarks(OutputSet& outputs, const std::string& path, const Nei
 void write_ann_benchmarks(const std::string& path, const Neighbors& neighbors, const Metric& metric,
                           const MatrixView& train, const MatrixView& test, bool force) {
     OutputSet outputs(force);
-    outputs.add_ann_benchmarks("the output", path, metric, train.data != nullptr, test.data != nullptr);
+    outputs.add_ann_benchmarks("the output", path, metric, train.data != nullptr,
+                               test.data != nullptr);
     write_ann_benchmarks(outputs, path, neighbors, train, test);
     outputs.commit();
 }

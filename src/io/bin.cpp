@@ -1,5 +1,5 @@
-// fbin, ibin, u8bin, i8bin, hbin, dbin (big-ann-benchmarks, cuVS, usearch): u32 rows, u32 columns, then the rows; or
-// both as u64, as cuVS writes what 32 bits do not hold.
+// fbin, ibin, u8bin, i8bin, hbin, dbin (big-ann-benchmarks, cuVS, usearch): u32 rows, u32 columns,
+// then the rows; or both as u64, as cuVS writes what 32 bits do not hold.
 #include <optional>
 
 #include "io/errors.h"
@@ -15,7 +15,8 @@ constexpr std::int64_t wide_header_bytes = 2 * sizeof(std::uint64_t);
 // What a header of 64 bits says; nothing where there can be none.
 std::optional<FileInfo> wide_header(ByteInput& input, FileInfo info) {
     if (input.size_within(wide_header_bytes) < wide_header_bytes) return {};
-    const auto rows = input.value_at<std::uint64_t>(0), cols = input.value_at<std::uint64_t>(sizeof(std::uint64_t));
+    const auto rows = input.value_at<std::uint64_t>(0),
+               cols = input.value_at<std::uint64_t>(sizeof(std::uint64_t));
     if (rows < 1 || cols < 1 || rows > INT64_MAX || cols > INT64_MAX) return {};
     info.rows = static_cast<std::int64_t>(rows);
     info.cols = static_cast<std::int64_t>(cols);
@@ -25,10 +26,12 @@ std::optional<FileInfo> wide_header(ByteInput& input, FileInfo info) {
 // Whether the file is as long as its header says.
 bool is_whole(ByteInput& input, const FileInfo& info, std::int64_t header) {
     const std::int64_t bytes = matrix_bytes(info.rows, info.cols, info.type);
-    return bytes > 0 && bytes <= input.most_bytes() - header && input.size_within(header + bytes) == header + bytes;
+    return bytes > 0 && bytes <= input.most_bytes() - header &&
+           input.size_within(header + bytes) == header + bytes;
 }
 
-// Whether the file was cut off, still has the header of the whole, and holds all rows that are asked for.
+// Whether the file was cut off, still has the header of the whole, and holds all rows that are
+// asked for.
 bool is_part(ByteInput& input, const Location& location, FileInfo& info, std::int64_t header) {
     const std::int64_t whole = matrix_bytes(info.rows, info.cols, info.type);
     if (info.cols < 1 || !input.is_counted() || input.size() - header >= whole) return false;
@@ -37,27 +40,32 @@ bool is_part(ByteInput& input, const Location& location, FileInfo& info, std::in
     const std::optional<RowRange>& asked = location.rows;
     if (!asked || !asked->count || asked->first > rows || *asked->count > rows - asked->first) {
         bad_bytes(input.path(), header,
-                  fmt::format("{} bytes up to the end of the file ({} x {} {})", whole, info.rows, info.cols,
-                              name(info.type)),
-                  fmt::format("{}; where it is a part of the whole, {}:0:{} reads the rows that are there",
-                              input.size() - header, input.path(), rows));
+                  fmt::format("{} bytes up to the end of the file ({} x {} {})", whole, info.rows,
+                              info.cols, name(info.type)),
+                  fmt::format(
+                      "{}; where it is a part of the whole, {}:0:{} reads the rows that are there",
+                      input.size() - header, input.path(), rows));
     }
-    info.remark = fmt::format("a part: {} of the {} rows that its header says are there", rows, info.rows);
+    info.remark =
+        fmt::format("a part: {} of the {} rows that its header says are there", rows, info.rows);
     info.rows = rows;
     return true;
 }
 
 SourcePtr open_bin(const Location& location, const char* format, ElementType type) {
     std::unique_ptr<ByteInput> input = open_input(location);
-    FileInfo info{format, input->value_at<std::uint32_t>(0), input->value_at<std::uint32_t>(4), type};
+    FileInfo info{format, input->value_at<std::uint32_t>(0), input->value_at<std::uint32_t>(4),
+                  type};
     std::int64_t header = header_bytes;
     const std::int64_t bytes = matrix_bytes(info.rows, info.cols, type);
     if (bytes > 0 && bytes <= input->most_bytes() - header && !input->is_counted())
-        input->require_room(bytes, fmt::format("{} ({} x {} {})", input->path(), info.rows, info.cols, name(type)));
+        input->require_room(
+            bytes, fmt::format("{} ({} x {} {})", input->path(), info.rows, info.cols, name(type)));
     if (!is_whole(*input, info, header)) {
         const std::optional<FileInfo> wide = wide_header(*input, info);
         // One of 32 bits that says nothing is half of one of 64, be the file a part.
-        if (wide && (is_whole(*input, *wide, wide_header_bytes) || info.rows < 1 || info.cols < 1)) {
+        if (wide &&
+            (is_whole(*input, *wide, wide_header_bytes) || info.rows < 1 || info.cols < 1)) {
             info = *wide;
             header = wide_header_bytes;
         }

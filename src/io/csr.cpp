@@ -43,43 +43,53 @@ void write_members(ZipWriter& zip, const Neighbors& found, std::int64_t points) 
     for (std::size_t row = 1; row < starts.size(); ++row) starts[row] += starts[row - 1];
     const std::int64_t stored = starts.back();
 
-    add_array(
-        zip, "indices", index, std::to_string(stored) + ",", stored * static_cast<std::int64_t>(sizeof(Index)),
-        [&](const Put& put) { put_elements<Index>(put, cells, present, [&](std::size_t i) { return found.ids[i]; }); });
+    add_array(zip, "indices", index, std::to_string(stored) + ",",
+              stored * static_cast<std::int64_t>(sizeof(Index)), [&](const Put& put) {
+                  put_elements<Index>(put, cells, present,
+                                      [&](std::size_t i) { return found.ids[i]; });
+              });
     add_array(zip, "indptr", index, std::to_string(starts.size()) + ",",
               static_cast<std::int64_t>(starts.size() * sizeof(Index)), [&](const Put& put) {
-                  put_elements<Index>(put, starts.size(), always, [&](std::size_t i) { return starts[i]; });
+                  put_elements<Index>(put, starts.size(), always,
+                                      [&](std::size_t i) { return starts[i]; });
               });
     add_csr_shape(zip, found.queries, points);
     if (found.distances64.empty()) {
-        add_array(zip, "data", "<f4", std::to_string(stored) + ",", stored * static_cast<std::int64_t>(sizeof(float)),
-                  [&](const Put& put) {
-                      put_elements<float>(put, cells, present, [&](std::size_t i) { return found.distances[i]; });
+        add_array(zip, "data", "<f4", std::to_string(stored) + ",",
+                  stored * static_cast<std::int64_t>(sizeof(float)), [&](const Put& put) {
+                      put_elements<float>(put, cells, present,
+                                          [&](std::size_t i) { return found.distances[i]; });
                   });
     } else {
-        add_array(zip, "data", "<f8", std::to_string(stored) + ",", stored * static_cast<std::int64_t>(sizeof(double)),
-                  [&](const Put& put) {
-                      put_elements<double>(put, cells, present, [&](std::size_t i) { return found.distances64[i]; });
+        add_array(zip, "data", "<f8", std::to_string(stored) + ",",
+                  stored * static_cast<std::int64_t>(sizeof(double)), [&](const Put& put) {
+                      put_elements<double>(put, cells, present,
+                                           [&](std::size_t i) { return found.distances64[i]; });
                   });
     }
 }
 
 void require_result(const std::string& path, const Neighbors& found, std::int64_t points) {
     const std::size_t cells = found.ids.size();
-    if (!has_all_ids(found) || (found.distances.size() != cells && found.distances64.size() != cells)) {
-        bad_argument(fmt::format(
-            "{}: expected {} x {} ids and as many distances, at least one, got {} ids, {} distances", path,
-            found.queries, found.k, found.ids.size(), std::max(found.distances.size(), found.distances64.size())));
+    if (!has_all_ids(found) ||
+        (found.distances.size() != cells && found.distances64.size() != cells)) {
+        bad_argument(
+            fmt::format("{}: expected {} x {} ids and as many distances, at least one, got {} ids, "
+                        "{} distances",
+                        path, found.queries, found.k, found.ids.size(),
+                        std::max(found.distances.size(), found.distances64.size())));
     }
     const std::int64_t largest = *std::max_element(found.ids.begin(), found.ids.end());
     if (largest >= points)
-        bad_argument(fmt::format("{}: id {} among {} points; expected ids below them", path, largest, points));
+        bad_argument(fmt::format("{}: id {} among {} points; expected ids below them", path,
+                                 largest, points));
 }
 
 }  // namespace
 }  // namespace io
 
-void write_csr(OutputSet& outputs, const std::string& path, const Neighbors& neighbors, std::int64_t points) {
+void write_csr(OutputSet& outputs, const std::string& path, const Neighbors& neighbors,
+               std::int64_t points) {
     const machine::FloatState state;
     using namespace io;
     require_result(path, neighbors, points);

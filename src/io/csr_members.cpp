@@ -8,7 +8,8 @@ namespace {
 // The header of an npy member, padded as NumPy pads it.
 std::string member_header(const std::string& descr, const std::string& shape) {
     constexpr std::size_t preamble = 10, alignment = 64;
-    std::string text = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (" + shape + "), }";
+    std::string text =
+        "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (" + shape + "), }";
     text.append(alignment - 1 - (preamble + text.size()) % alignment, ' ');
     text += '\n';
     std::string header("\x93NUMPY\x01\x00", 8);
@@ -19,8 +20,9 @@ std::string member_header(const std::string& descr, const std::string& shape) {
 
 }  // namespace
 
-void add_array(ZipWriter& zip, const std::string& name, const std::string& descr, const std::string& shape,
-               std::int64_t bytes, const std::function<void(const Put&)>& produce) {
+void add_array(ZipWriter& zip, const std::string& name, const std::string& descr,
+               const std::string& shape, std::int64_t bytes,
+               const std::function<void(const Put&)>& produce) {
     const std::string header = member_header(descr, shape);
     const auto header_bytes = static_cast<std::int64_t>(header.size());
     zip.add(name + ".npy", header_bytes + bytes, [&](const Put& put) {

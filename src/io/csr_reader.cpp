@@ -14,20 +14,22 @@ namespace kith {
 
 namespace {
 
-std::vector<io::ZipMember> members_of(const std::string& path, const std::function<bool()>& proceed) {
+std::vector<io::ZipMember> members_of(const std::string& path,
+                                      const std::function<bool()>& proceed) {
     return io::zip_members(*io::open_bytes({.file = path, .proceed = proceed}));
 }
 
 const io::ZipMember* find(const std::vector<io::ZipMember>& members, const std::string& name) {
-    const auto found = std::find_if(members.begin(), members.end(),
-                                    [&](const io::ZipMember& member) { return member.name == name + ".npy"; });
+    const auto found =
+        std::find_if(members.begin(), members.end(),
+                     [&](const io::ZipMember& member) { return member.name == name + ".npy"; });
     return found == members.end() ? nullptr : &*found;
 }
 
-// The array `name` of the file. One without elements, as those of a matrix without entries are, is no matrix that
-// read_matrix() takes: it is found out here.
-Matrix array_of(const std::string& path, const std::vector<io::ZipMember>& members, const std::string& name,
-                const std::function<bool()>& proceed) {
+// The array `name` of the file. One without elements, as those of a matrix without entries are, is
+// no matrix that read_matrix() takes: it is found out here.
+Matrix array_of(const std::string& path, const std::vector<io::ZipMember>& members,
+                const std::string& name, const std::function<bool()>& proceed) {
     const std::string within = path + "/" + name;
     const io::ZipMember* const member = find(members, name);
     if (member) {
@@ -46,7 +48,8 @@ Matrix array_of(const std::string& path, const std::vector<io::ZipMember>& membe
 std::string format_of(const std::string& path, const io::ZipMember& member) {
     constexpr std::int64_t most = 4096;
     const auto input = io::open_member(io::open_bytes({path}), member, {path + "/format"});
-    if (input->size_within(most) > most) io::bad_file(path, "format: expected the name of a sparse format");
+    if (input->size_within(most) > most)
+        io::bad_file(path, "format: expected the name of a sparse format");
     std::string all(static_cast<std::size_t>(input->size()), '\0');
     input->read_at(0, all.data(), static_cast<std::int64_t>(all.size()));
     std::string letters;
@@ -106,13 +109,14 @@ std::vector<double> numbers(const Matrix& matrix, const std::string& path) {
             widen<std::int64_t>(matrix, out);
             break;
         default:
-            io::bad_file(path, fmt::format("{}; expected f32, f64 or integers", name(matrix.info.type)));
+            io::bad_file(path,
+                         fmt::format("{}; expected f32, f64 or integers", name(matrix.info.type)));
     }
     return out;
 }
 
-// Columns of a row into order, those that repeat added up in the order of the file. Writes to `to`, which is not ahead
-// of `first`.
+// Columns of a row into order, those that repeat added up in the order of the file. Writes to `to`,
+// which is not ahead of `first`.
 std::size_t put_row(CsrMatrix& m, std::size_t first, std::size_t last, std::size_t to) {
     const auto less = [&](std::size_t a, std::size_t b) { return m.ids[a] < m.ids[b]; };
     bool ascending = true;
@@ -154,7 +158,8 @@ bool is_csr(const std::string& path, const ReadOptions& options) {
     const std::vector<io::ZipMember> members = members_of(path, options.proceed);
     // In other formats than csr other arrays are beside these two.
     return find(members, "shape") &&
-           (find(members, "format") || (find(members, "indptr") && find(members, "indices") && find(members, "data")));
+           (find(members, "format") ||
+            (find(members, "indptr") && find(members, "indices") && find(members, "data")));
 }
 
 double csr_bytes(const std::string& path) {
@@ -178,29 +183,33 @@ CsrMatrix read_csr(const std::string& path, const std::function<bool()>& proceed
     const io::ZipMember* const format = find(members, "format");
     if (!format) io::bad_file(path, "no array format; expected scipy's .npz of a sparse matrix");
     if (const std::string letters = format_of(path, *format); letters != "csr")
-        io::bad_file(path, fmt::format("format '{}'; expected csr (scipy's tocsr() makes it)", letters));
+        io::bad_file(path,
+                     fmt::format("format '{}'; expected csr (scipy's tocsr() makes it)", letters));
     CsrMatrix out;
     const auto integers_of = [&](const char* array) {
         return integers(array_of(path, members, array, proceed), path + "/" + array);
     };
     const std::vector<std::int64_t> shape = integers_of("shape");
-    if (shape.size() != 2 || shape[0] < 0 || shape[1] < 0) io::bad_file(path, "shape: expected two sizes");
+    if (shape.size() != 2 || shape[0] < 0 || shape[1] < 0)
+        io::bad_file(path, "shape: expected two sizes");
     out.rows = shape[0];
     out.cols = shape[1];
     const std::vector<std::int64_t> ends = integers_of("indptr");
     out.ids = integers_of("indices");
     out.values = numbers(array_of(path, members, "data", proceed), path + "/data");
-    if (ends.empty() || static_cast<std::int64_t>(ends.size()) - 1 != out.rows || ends.front() != 0 ||
-        ends.back() > static_cast<std::int64_t>(out.ids.size()) || out.ids.size() != out.values.size() ||
-        !std::is_sorted(ends.begin(), ends.end()))
-        io::bad_file(path, fmt::format("{} offsets, {} indices and {} values contradict {} rows", ends.size(),
-                                       out.ids.size(), out.values.size(), out.rows));
+    if (ends.empty() || static_cast<std::int64_t>(ends.size()) - 1 != out.rows ||
+        ends.front() != 0 || ends.back() > static_cast<std::int64_t>(out.ids.size()) ||
+        out.ids.size() != out.values.size() || !std::is_sorted(ends.begin(), ends.end()))
+        io::bad_file(path, fmt::format("{} offsets, {} indices and {} values contradict {} rows",
+                                       ends.size(), out.ids.size(), out.values.size(), out.rows));
     for (const std::int64_t id : out.ids)
-        if (id < 0 || id >= out.cols) io::bad_file(path, fmt::format("column {} of {}", id, out.cols));
+        if (id < 0 || id >= out.cols)
+            io::bad_file(path, fmt::format("column {} of {}", id, out.cols));
     out.offsets.push_back(0);
     std::size_t stored = 0;
     for (std::size_t row = 0; row + 1 < ends.size(); ++row) {
-        stored = put_row(out, static_cast<std::size_t>(ends[row]), static_cast<std::size_t>(ends[row + 1]), stored);
+        stored = put_row(out, static_cast<std::size_t>(ends[row]),
+                         static_cast<std::size_t>(ends[row + 1]), stored);
         out.offsets.push_back(static_cast<std::int64_t>(stored));
     }
     out.ids.resize(stored);

@@ -1,4 +1,5 @@
-// csv, csv64, csvi64: a table in text, a row a line; comma, semicolon, tab or blanks between the cells.
+// csv, csv64, csvi64: a table in text, a row a line; comma, semicolon, tab or blanks between the
+// cells.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -49,7 +50,8 @@ private:
     std::string_view next_line() {
         std::string_view line;
         do {
-            if (!lines_.next(line)) bad_file(input_->path(), "expected more rows, found the end of the file");
+            if (!lines_.next(line))
+                bad_file(input_->path(), "expected more rows, found the end of the file");
         } while (table_.passes_over(line));
         return line;
     }
@@ -78,7 +80,8 @@ private:
             case Parsed::number:
                 return value;
             case Parsed::other:
-                refuse(col, std::is_integral_v<T> ? "an integer" : "a number", shown(cell) + advice(col, cell));
+                refuse(col, std::is_integral_v<T> ? "an integer" : "a number",
+                       shown(cell) + advice(col, cell));
             case Parsed::too_large:
                 break;
         }
@@ -95,14 +98,16 @@ private:
             return "; --decimal comma reads decimals behind a comma";
         std::string text;
         if (stands_for_nothing(cell)) text += "; a missing number is nan or an empty cell";
-        if (lines_.number() == table_.marks[0].line) text += "; --header yes takes the line for names of columns";
+        if (lines_.number() == table_.marks[0].line)
+            text += "; --header yes takes the line for names of columns";
         if (col > 0 || table_.cols > 1) text += "; --columns says which to read";
         return text;
     }
 
-    [[noreturn]] void refuse(std::int64_t col, std::string_view expected, std::string_view found) const {
-        bad_file(input_->path(),
-                 fmt::format("line {}, column {}: expected {}, found {}", lines_.number(), col + 1, expected, found));
+    [[noreturn]] void refuse(std::int64_t col, std::string_view expected,
+                             std::string_view found) const {
+        bad_file(input_->path(), fmt::format("line {}, column {}: expected {}, found {}",
+                                             lines_.number(), col + 1, expected, found));
     }
 
     std::unique_ptr<ByteInput> input_;
@@ -126,7 +131,9 @@ bool is_tabbed(std::string_view path) {
 class CsvSink final : public Sink {
 public:
     CsvSink(const Target& target, const FileInfo& info)
-        : output_(open_output(target)), info_(info), separator_(is_tabbed(target.file) ? '\t' : ',') {}
+        : output_(open_output(target)),
+          info_(info),
+          separator_(is_tabbed(target.file) ? '\t' : ',') {}
 
     void append(const std::byte* rows, std::int64_t count) override {
         for (std::int64_t i = 0; i < count; ++i) {

@@ -12,8 +12,8 @@
 namespace kith::io {
 
 // The file's bytes at `offset` are not what the format says.
-[[noreturn]] inline void bad_bytes(std::string_view path, std::int64_t offset, std::string_view expected,
-                                   std::string_view found) {
+[[noreturn]] inline void bad_bytes(std::string_view path, std::int64_t offset,
+                                   std::string_view expected, std::string_view found) {
     throw Error(ErrorCode::bad_file,
                 fmt::format("{}: offset {}: expected {}, found {}", path, offset, expected, found));
 }

@@ -1,4 +1,5 @@
-// The contract of a file format. A format is one file with open_NAME and create_NAME, and one line in formats.def.
+// The contract of a file format. A format is one file with open_NAME and create_NAME, and one line
+// in formats.def.
 #pragma once
 
 #include <bit>
@@ -15,7 +16,8 @@
 
 namespace kith::io {
 
-static_assert(std::endian::native == std::endian::little, "the formats are little-endian and read without conversion");
+static_assert(std::endian::native == std::endian::little,
+              "the formats are little-endian and read without conversion");
 
 // False cancels what calls it; may be empty.
 using Proceed = std::function<bool()>;
@@ -48,8 +50,8 @@ struct Target {
     Hdf5Output* hdf5;  // null in other formats
 };
 
-// An open matrix. info() has been checked against the file's size: rows, cols >= 1, and rows * cols * size_of(type)
-// fits in 64 bits and, before compression, in the file.
+// An open matrix. info() has been checked against the file's size: rows, cols >= 1, and rows * cols
+// * size_of(type) fits in 64 bits and, before compression, in the file.
 class Source {
 public:
     explicit Source(FileInfo info) : info_(std::move(info)) {}
@@ -57,7 +59,8 @@ public:
     const FileInfo& info() const { return info_; }
     // Whether rows are best read all at once: they lie across the whole file.
     virtual bool reads_whole() const { return false; }
-    // Rows [first, first + count), within [0, rows), dense. Allocates at most the size of the block.
+    // Rows [first, first + count), within [0, rows), dense. Allocates at most the size of the
+    // block.
     virtual void read(std::int64_t first, std::int64_t count, std::byte* out) = 0;
 
 protected:
@@ -82,7 +85,8 @@ struct Format {
     const char* what;
     SourcePtr (*open)(const Location&);
     SinkPtr (*create)(const Target&, const FileInfo&);
-    std::vector<std::string> (*names)(const Location&);  // of the matrices in a file; null where it has but one
+    std::vector<std::string> (*names)(
+        const Location&);  // of the matrices in a file; null where it has but one
 };
 
 #define KITH_FORMAT(name, suffixes, what)   \
@@ -95,7 +99,8 @@ struct Format {
 #undef KITH_FORMAT
 
 // What brings a format that a build lacks, for messages.
-constexpr const char* hdf5_remedy = "a build that finds libhdf5 (Debian: libhdf5-dev; docs/install.md)";
+constexpr const char* hdf5_remedy =
+    "a build that finds libhdf5 (Debian: libhdf5-dev; docs/install.md)";
 constexpr const char* parquet_remedy =
     "a build that finds Apache Arrow's C++ library (libarrow and libparquet; docs/install.md)";
 
@@ -106,7 +111,8 @@ bool has_hdf5();
 // The same of the format parquet.
 bool has_parquet();
 
-// The name of a container's only matrix. Throws bad_file with the list where there are several, or none.
+// The name of a container's only matrix. Throws bad_file with the list where there are several, or
+// none.
 std::string only_name(const Location& location, const std::vector<std::string>& names);
 
 // "a, b, c", no more than 50 of them; "none".

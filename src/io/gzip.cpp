@@ -25,8 +25,10 @@ constexpr std::int64_t most_inflated = 1032;
 // RFC 1952: members one behind the other; zeros may pad the last.
 class GzipInput final : public StreamInput {
 public:
-    explicit GzipInput(const Location& location) : StreamInput(location), compressed_(location), read_(1 << 17) {
-        if (inflateInit2(&stream_, 16 + MAX_WBITS) != Z_OK) bad_file(path_, "cannot start decompression");
+    explicit GzipInput(const Location& location)
+        : StreamInput(location), compressed_(location), read_(1 << 17) {
+        if (inflateInit2(&stream_, 16 + MAX_WBITS) != Z_OK)
+            bad_file(path_, "cannot start decompression");
     }
     ~GzipInput() override { inflateEnd(&stream_); }
     GzipInput(const GzipInput&) = delete;
@@ -57,14 +59,16 @@ private:
             const int code = inflate(&stream_, Z_NO_FLUSH);
             if (code == Z_STREAM_END) within_ = false;
             else if (code != Z_OK) {
-                bad_bytes(path_, place(), "a complete gzip stream", stream_.msg ? stream_.msg : "a broken one");
+                bad_bytes(path_, place(), "a complete gzip stream",
+                          stream_.msg ? stream_.msg : "a broken one");
             }
         }
         compressed_.require_unchanged();
         return count - static_cast<std::int64_t>(stream_.avail_out);
     }
 
-    // At the start of a member, or else at the end: what is neither is refused, since it may have been a member.
+    // At the start of a member, or else at the end: what is neither is refused, since it may have
+    // been a member.
     bool begin_member() {
         const bool first = place() == 0;
         const int magic[] = {0x1f, 0x8b};
@@ -85,10 +89,13 @@ private:
             poll();
             const Bytef* const begin = stream_.next_in;
             const Bytef* const end = begin + stream_.avail_in;
-            const Bytef* const other = std::find_if(begin, end, [](Bytef byte) { return byte != 0; });
+            const Bytef* const other =
+                std::find_if(begin, end, [](Bytef byte) { return byte != 0; });
             if (other != end) {
-                bad_bytes(path_, place() + (other - begin),
-                          "the end of the file, zeros or more gzip data (1f 8b) behind the gzip data", "other data");
+                bad_bytes(
+                    path_, place() + (other - begin),
+                    "the end of the file, zeros or more gzip data (1f 8b) behind the gzip data",
+                    "other data");
             }
             stream_.avail_in = 0;
         }
@@ -158,7 +165,8 @@ void StreamInput::go_to(std::int64_t offset) {
         restart();
         position_ = 0;
     }
-    std::vector<std::byte> skipped(static_cast<std::size_t>(std::min(step_bytes, offset - position_)));
+    std::vector<std::byte> skipped(
+        static_cast<std::size_t>(std::min(step_bytes, offset - position_)));
     while (position_ < offset) forward(skipped.data(), std::min(step_bytes, offset - position_));
 }
 
@@ -168,7 +176,8 @@ void StreamInput::fetch(std::int64_t offset, std::byte* out, std::int64_t count)
         return;
     }
     go_to(offset);
-    for (; count > 0; count -= step_bytes, out += step_bytes) forward(out, std::min(step_bytes, count));
+    for (; count > 0; count -= step_bytes, out += step_bytes)
+        forward(out, std::min(step_bytes, count));
 }
 
 std::unique_ptr<ByteInput> open_gzip(const Location& location) {

@@ -20,7 +20,8 @@ protected:
     using ByteInput::ByteInput;
     // Back to the start.
     virtual void restart() = 0;
-    // Up to `count` bytes from the current place, `count` at most 2^24; fewer only at the end of a complete stream.
+    // Up to `count` bytes from the current place, `count` at most 2^24; fewer only at the end of a
+    // complete stream.
     virtual std::int64_t next(std::byte* out, std::int64_t count) = 0;
 
 private:

@@ -8,8 +8,8 @@ namespace io {
 namespace {
 
 [[noreturn]] void refuse(const std::string& file) {
-    bad_argument(
-        fmt::format("{}: this kith was built without HDF5; expected another format, or {}", file, hdf5_remedy));
+    bad_argument(fmt::format("{}: this kith was built without HDF5; expected another format, or {}",
+                             file, hdf5_remedy));
 }
 
 }  // namespace
@@ -43,11 +43,12 @@ void Hdf5Output::finish() {}
 
 }  // namespace io
 
-void write_ann_benchmarks(const std::string& path, const Neighbors&, const Metric&, const MatrixView&,
-                          const MatrixView&, bool) {
+void write_ann_benchmarks(const std::string& path, const Neighbors&, const Metric&,
+                          const MatrixView&, const MatrixView&, bool) {
     io::refuse(path);
 }
-void write_ann_benchmarks(OutputSet&, const std::string& path, const Neighbors&, const MatrixView&, const MatrixView&) {
+void write_ann_benchmarks(OutputSet&, const std::string& path, const Neighbors&, const MatrixView&,
+                          const MatrixView&) {
     io::refuse(path);
 }
 std::optional<Metric> read_ann_benchmarks_metric(const std::string& path, bool*) {

@@ -61,8 +61,10 @@ herr_t read_file(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t offset, std::size_t co
     return hdf5_read_at(of(file)->device->file().descriptor(), offset, out, count) ? 0 : -1;
 }
 
-herr_t write_file(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t offset, std::size_t count, const void* bytes) {
-    of(file)->device->write(static_cast<std::int64_t>(offset), static_cast<const std::byte*>(bytes), count);
+herr_t write_file(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t offset, std::size_t count,
+                  const void* bytes) {
+    of(file)->device->write(static_cast<std::int64_t>(offset), static_cast<const std::byte*>(bytes),
+                            count);
     of(file)->end_of_file = std::max(of(file)->end_of_file, offset + count);
     return 0;
 }
@@ -98,13 +100,15 @@ Hdf5Handle Hdf5Device::open() {
     if (!access.valid()) return {};
     // The name is for the library's own messages and tables.
     const char* path = file_.temporary().c_str();
-    return {size() > 0 ? H5Fopen(path, H5F_ACC_RDWR, access) : H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access),
+    return {size() > 0 ? H5Fopen(path, H5F_ACC_RDWR, access)
+                       : H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access),
             H5Fclose};
 }
 
 void Hdf5Device::require_written() const {
     if (error_ == 0) return;
-    bad_file(file_.file(), fmt::format("offset {}: cannot write: {}", offset_, std::strerror(error_)));
+    bad_file(file_.file(),
+             fmt::format("offset {}: cannot write: {}", offset_, std::strerror(error_)));
 }
 
 std::int64_t Hdf5Device::size() const {

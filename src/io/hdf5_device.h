@@ -1,4 +1,5 @@
-// How the HDF5 library reaches a file being written: through its descriptor, and without learning of a failure.
+// How the HDF5 library reaches a file being written: through its descriptor, and without learning
+// of a failure.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +9,15 @@
 
 namespace kith::io {
 
-// The library does not survive that closing a file fails: it tries again when the process ends, and crashes. So a
-// failure to write is kept here, what comes after it goes nowhere, and the library goes on in peace.
+// The library does not survive that closing a file fails: it tries again when the process ends, and
+// crashes. So a failure to write is kept here, what comes after it goes nowhere, and the library
+// goes on in peace.
 class Hdf5Device {
 public:
     explicit Hdf5Device(const PendingFile& file) : file_(file) {}
 
-    // Opens the file, empty or not, to read and write. Invalid where the library cannot read what it holds.
+    // Opens the file, empty or not, to read and write. Invalid where the library cannot read what
+    // it holds.
     Hdf5Handle open();
     // Throws bad_file if something could not be written.
     void require_written() const;

@@ -21,7 +21,8 @@ haddr_t hdf5_end_of_file(const H5FD_t* file, H5FD_mem_t) {
     return hdf5_driver_file<Hdf5DriverFile>(file)->end_of_file;
 }
 
-Hdf5Handle hdf5_access(const H5FD_class_t& driver, std::atomic<hid_t>& registered, const void* info) {
+Hdf5Handle hdf5_access(const H5FD_class_t& driver, std::atomic<hid_t>& registered,
+                       const void* info) {
     if (registered < 0) registered = H5FDregister(&driver);
     Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
     if (H5Pset_driver(access, registered, info) < 0) return {};

@@ -1,4 +1,5 @@
-// What kith's two file drivers of the HDF5 library have in common: addresses, reading, their table of functions.
+// What kith's two file drivers of the HDF5 library have in common: addresses, reading, their table
+// of functions.
 #pragma once
 
 #include <algorithm>
@@ -34,9 +35,11 @@ haddr_t hdf5_end_of_addresses(const H5FD_t* file, H5FD_mem_t);
 herr_t hdf5_set_end_of_addresses(H5FD_t* file, H5FD_mem_t, haddr_t end);
 haddr_t hdf5_end_of_file(const H5FD_t* file, H5FD_mem_t);
 
-// A driver that keeps addresses as above; open, close, cmp, query, read and write are still to be set. `number` is one
-// of those for a program's own use; `info_bytes` is the size of what opening takes, which the library copies.
-constexpr H5FD_class_t hdf5_driver(const char* name, [[maybe_unused]] int number, std::size_t info_bytes) {
+// A driver that keeps addresses as above; open, close, cmp, query, read and write are still to be
+// set. `number` is one of those for a program's own use; `info_bytes` is the size of what opening
+// takes, which the library copies.
+constexpr H5FD_class_t hdf5_driver(const char* name, [[maybe_unused]] int number,
+                                   std::size_t info_bytes) {
     H5FD_class_t driver{};
 #if H5_VERSION_GE(1, 13, 0)
     driver.version = H5FD_CLASS_VERSION;
@@ -54,13 +57,14 @@ constexpr H5FD_class_t hdf5_driver(const char* name, [[maybe_unused]] int number
     return driver;
 }
 
-// Access to files through `driver`, which must live as long as the process; opening is given `info`.
-// `registered` is -1 at first. The driver stays registered: of one whose last file is closed, the
-// library frees what it calls next. Invalid where the library refuses it.
-Hdf5Handle hdf5_access(const H5FD_class_t& driver, std::atomic<hid_t>& registered, const void* info);
+// Access to files through `driver`, which must live as long as the process; opening is given
+// `info`. `registered` is -1 at first. The driver stays registered: of one whose last file is
+// closed, the library frees what it calls next. Invalid where the library refuses it.
+Hdf5Handle hdf5_access(const H5FD_class_t& driver, std::atomic<hid_t>& registered,
+                       const void* info);
 
-// Reads at an offset; what lies behind the end of the file is zeros, as the library's addresses go beyond it. False,
-// with errno, where the system cannot read.
+// Reads at an offset; what lies behind the end of the file is zeros, as the library's addresses go
+// beyond it. False, with errno, where the system cannot read.
 bool hdf5_read_at(int descriptor, haddr_t offset, void* out, std::size_t count);
 
 }  // namespace kith::io

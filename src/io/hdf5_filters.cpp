@@ -30,7 +30,8 @@ constexpr std::size_t scale_parameters = 20, scale_elements = 2, scale_size = 4;
 
 // The library's contract of a filter: the new size, 0 for a failure; *buffer is the library's
 // memory, replaced.
-std::size_t run_lzf(unsigned flags, std::size_t, const unsigned*, std::size_t bytes, std::size_t* room, void** buffer) {
+std::size_t run_lzf(unsigned flags, std::size_t, const unsigned*, std::size_t bytes,
+                    std::size_t* room, void** buffer) {
     if ((flags & H5Z_FLAG_REVERSE) == 0) return 0;
     const std::span<const std::uint8_t> stream(static_cast<const std::uint8_t*>(*buffer), bytes);
     const std::int64_t size = lzf_decoded_size(stream);
@@ -45,7 +46,8 @@ std::size_t run_lzf(unsigned flags, std::size_t, const unsigned*, std::size_t by
 }
 
 // Up to `limit` bytes of a deflated stream; nothing where it is broken or longer.
-std::optional<std::vector<std::uint8_t>> inflated(const std::vector<std::uint8_t>& deflated, std::int64_t limit) {
+std::optional<std::vector<std::uint8_t>> inflated(const std::vector<std::uint8_t>& deflated,
+                                                  std::int64_t limit) {
     z_stream stream{};
     if (inflateInit(&stream) != Z_OK) return {};
     stream.next_in = const_cast<Bytef*>(deflated.data());
@@ -66,7 +68,8 @@ std::optional<std::vector<std::uint8_t>> inflated(const std::vector<std::uint8_t
     return out;
 }
 
-std::optional<std::vector<std::uint8_t>> unpacked(const std::vector<std::uint8_t>& packed, std::int64_t limit) {
+std::optional<std::vector<std::uint8_t>> unpacked(const std::vector<std::uint8_t>& packed,
+                                                  std::int64_t limit) {
     const std::int64_t size = lzf_decoded_size(packed);
     if (size < 0 || size > limit) return {};
     std::vector<std::uint8_t> out(static_cast<std::size_t>(size));
@@ -87,8 +90,8 @@ std::vector<std::uint8_t> unshuffled(const std::vector<std::uint8_t>& shuffled, 
 }
 
 // Whether the library, which looks at no size there, finds all that it reads.
-bool is_scaled(const Hdf5Filter& filter, const std::vector<std::uint8_t>& bytes, std::int64_t element_bytes,
-               std::int64_t expected) {
+bool is_scaled(const Hdf5Filter& filter, const std::vector<std::uint8_t>& bytes,
+               std::int64_t element_bytes, std::int64_t expected) {
     if (filter.values.size() != scale_parameters || filter.values[scale_size] != element_bytes ||
         std::int64_t{filter.values[scale_elements]} * element_bytes != expected ||
         static_cast<std::int64_t>(bytes.size()) < scaled_header) {
@@ -98,8 +101,9 @@ bool is_scaled(const Hdf5Filter& filter, const std::vector<std::uint8_t>& bytes,
     std::memcpy(&bits, bytes.data(), sizeof bits);
     if (bits > 8 * element_bytes) return false;
     if (bits == 0) return true;
-    const std::int64_t content =
-        bits == 8 * element_bytes ? expected : std::int64_t{filter.values[scale_elements]} * bits / 8 + 1;
+    const std::int64_t content = bits == 8 * element_bytes
+                                     ? expected
+                                     : std::int64_t{filter.values[scale_elements]} * bits / 8 + 1;
     return static_cast<std::int64_t>(bytes.size()) - scaled_header >= content;
 }
 
@@ -117,21 +121,22 @@ std::vector<Hdf5Filter> hdf5_filters(const std::string& name, hid_t properties) 
         unsigned flags = 0, config = 0;
         std::size_t count = scale_parameters;
         std::vector<unsigned> values(count);
-        const H5Z_filter_t id =
-            H5Pget_filter2(properties, static_cast<unsigned>(i), &flags, &count, values.data(), 0, nullptr, &config);
+        const H5Z_filter_t id = H5Pget_filter2(properties, static_cast<unsigned>(i), &flags, &count,
+                                               values.data(), 0, nullptr, &config);
         values.resize(std::min(count, values.size()));
         int place = last;
         if (id == H5Z_FILTER_SCALEOFFSET) place = 0;
         else if (id == H5Z_FILTER_SHUFFLE) place = 1;
         else if (id == H5Z_FILTER_DEFLATE || id == hdf5_lzf) place = 2;
         else if (id != H5Z_FILTER_FLETCHER32) {
-            bad_file(name,
-                     fmt::format("expected scale-offset, shuffle, deflate, lzf and fletcher32 only, found filter {}",
-                                 static_cast<int>(id)));
+            bad_file(name, fmt::format("expected scale-offset, shuffle, deflate, lzf and "
+                                       "fletcher32 only, found filter {}",
+                                       static_cast<int>(id)));
         }
         if (id != H5Z_FILTER_FLETCHER32 && place <= last) {
             bad_file(name,
-                     "expected scale-offset, shuffle and one of deflate and lzf in this order, found filters in "
+                     "expected scale-offset, shuffle and one of deflate and lzf in this order, "
+                     "found filters in "
                      "another order");
         }
         last = place;
@@ -147,8 +152,10 @@ std::int64_t hdf5_largest_expansion(const std::vector<Hdf5Filter>& filters) {
 }
 
 std::int64_t hdf5_decoded_size(const std::vector<Hdf5Filter>& filters, std::uint32_t skipped,
-                               std::vector<std::uint8_t> stored, std::int64_t element_bytes, std::int64_t expected) {
-    const std::int64_t limit = expected + scaled_header + checksum_bytes * static_cast<std::int64_t>(filters.size());
+                               std::vector<std::uint8_t> stored, std::int64_t element_bytes,
+                               std::int64_t expected) {
+    const std::int64_t limit =
+        expected + scaled_header + checksum_bytes * static_cast<std::int64_t>(filters.size());
     // Scale-offset alone looks at bytes: what undoes the others needs their number, and no order.
     const bool in_order = !filters.empty() && filters[0].id == H5Z_FILTER_SCALEOFFSET;
     for (std::size_t i = filters.size(); i-- > 0;) {

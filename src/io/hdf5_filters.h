@@ -32,6 +32,7 @@ std::int64_t hdf5_largest_expansion(const std::vector<Hdf5Filter>& filters);
 // `expected`: what it should be, beyond which nothing is decoded. Bit i of `skipped`: filter i was
 // left out.
 std::int64_t hdf5_decoded_size(const std::vector<Hdf5Filter>& filters, std::uint32_t skipped,
-                               std::vector<std::uint8_t> stored, std::int64_t element_bytes, std::int64_t expected);
+                               std::vector<std::uint8_t> stored, std::int64_t element_bytes,
+                               std::int64_t expected);
 
 }  // namespace kith::io

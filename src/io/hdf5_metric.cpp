@@ -1,4 +1,5 @@
-// The metric of an ann-benchmarks file, in its attributes: ann-benchmarks' word where it has one, and kith's own.
+// The metric of an ann-benchmarks file, in its attributes: ann-benchmarks' word where it has one,
+// and kith's own.
 #include <unistd.h>
 
 #include <optional>
@@ -16,11 +17,12 @@ namespace {
 
 constexpr std::size_t longest_text = std::size_t{1} << 16;  // HDF5's own limit of an attribute
 
-constexpr const char* parameters[] = {"kith_p",         "kith_packed_bits", "kith_inverse_covariance",
-                                      "kith_variances", "kith_formula",     "kith_start"};
+constexpr const char* parameters[] = {
+    "kith_p",         "kith_packed_bits", "kith_inverse_covariance",
+    "kith_variances", "kith_formula",     "kith_start"};
 
-// ann-benchmarks knows euclidean, angular, hamming and jaccard; for other metrics there is only kith's name. Its
-// euclidean is not squared, so sqeuclidean is not called so.
+// ann-benchmarks knows euclidean, angular, hamming and jaccard; for other metrics there is only
+// kith's name. Its euclidean is not squared, so sqeuclidean is not called so.
 std::string benchmark_word(const Metric& metric) {
     return metric.id == MetricId::cosine ? "angular" : name(metric.id);
 }
@@ -29,11 +31,15 @@ std::string benchmark_word(const Metric& metric) {
 
 std::optional<std::string> hdf5_text(const std::string& path, hid_t file, const char* name) {
     if (H5Aexists(file, name) <= 0) return {};
-    const auto refuse = [&] { bad_file(path, fmt::format("expected one text as the attribute {}", name)); };
+    const auto refuse = [&] {
+        bad_file(path, fmt::format("expected one text as the attribute {}", name));
+    };
     const Hdf5Handle attribute(H5Aopen(file, name, H5P_DEFAULT), H5Aclose);
     const Hdf5Handle type(H5Aget_type(attribute), H5Tclose);
     const Hdf5Handle space(H5Aget_space(attribute), H5Sclose);
-    if (!attribute.valid() || H5Tget_class(type) != H5T_STRING || H5Sget_simple_extent_npoints(space) != 1) refuse();
+    if (!attribute.valid() || H5Tget_class(type) != H5T_STRING ||
+        H5Sget_simple_extent_npoints(space) != 1)
+        refuse();
     if (H5Tis_variable_str(type) > 0) {
         char* text = nullptr;
         if (H5Aread(attribute, type, &text) < 0 || !text) refuse();
@@ -70,8 +76,9 @@ void Hdf5Output::set_metric(const Metric& metric) {
     for (const auto& [attribute, text] : names) {
         const std::string old = hdf5_text(name(), file_, attribute).value_or(text);
         if (old == text || force_) continue;
-        bad_argument(fmt::format("{}: its metric is {} ({}), and the result's {}; only force (--force) replaces that",
-                                 name(), old, attribute, text));
+        bad_argument(fmt::format(
+            "{}: its metric is {} ({}), and the result's {}; only force (--force) replaces that",
+            name(), old, attribute, text));
     }
     for (const char* parameter : parameters) {
         if (has_attribute(parameter)) H5Adelete(file_, parameter);
@@ -88,7 +95,8 @@ void Hdf5Output::set_metric(const Metric& metric) {
         case MetricId::dice:
             return set_number("kith_packed_bits", metric.packed_bits ? 1 : 0);
         case MetricId::mahalanobis:
-            return set_text("kith_inverse_covariance", metric.inverse_covariance.data ? "given" : "estimated");
+            return set_text("kith_inverse_covariance",
+                            metric.inverse_covariance.data ? "given" : "estimated");
         case MetricId::seuclidean:
             return set_text("kith_variances", metric.variances.data ? "given" : "estimated");
         case MetricId::formula:
@@ -122,7 +130,8 @@ std::optional<Metric> read_ann_benchmarks_metric(const std::string& path, bool* 
     if (!ours) return metric;
 
     if (metric.id == MetricId::minkowski) metric.p = read_number(name_of_file, file, "kith_p");
-    if (metric.id == MetricId::hamming || metric.id == MetricId::jaccard || metric.id == MetricId::dice) {
+    if (metric.id == MetricId::hamming || metric.id == MetricId::jaccard ||
+        metric.id == MetricId::dice) {
         metric.packed_bits = read_number(name_of_file, file, "kith_packed_bits") != 0;
     }
     if (metric.id == MetricId::mahalanobis &&

@@ -56,8 +56,9 @@ Hdf5Output::Hdf5Output(PendingFile& file, bool force, const std::function<bool()
     file_ = device_.open();
     device_.require_written();
     if (file_.valid()) return;
-    bad_file(name(), hdf5_why(file.adds() ? "expected an HDF5 file, to which a data set can be added"
-                                          : "cannot create an HDF5 file"));
+    bad_file(name(),
+             hdf5_why(file.adds() ? "expected an HDF5 file, to which a data set can be added"
+                                  : "cannot create an HDF5 file"));
 }
 
 Hdf5Output::~Hdf5Output() {
@@ -80,16 +81,18 @@ void Hdf5Output::reserve(const std::string& dataset) {
             bad_file(name(), hdf5_why(fmt::format("cannot examine {}", part)));
         }
         if (link.type != H5L_TYPE_HARD) {
-            bad_argument(fmt::format("{}: expected groups and data sets of this file, and {} is a link", name(), part));
+            bad_argument(fmt::format(
+                "{}: expected groups and data sets of this file, and {} is a link", name(), part));
         }
         const bool last = end == std::string::npos;
         if (object.type != (last ? H5O_TYPE_DATASET : H5O_TYPE_GROUP)) {
-            bad_argument(fmt::format("{}: expected the name of a {}, and {} is something else", name(),
-                                     last ? "data set" : "group", part));
+            bad_argument(fmt::format("{}: expected the name of a {}, and {} is something else",
+                                     name(), last ? "data set" : "group", part));
         }
     }
     if (!force_) {
-        bad_argument(fmt::format("{}: holds a data set {} already; only force (--force) replaces it", name(), dataset));
+        bad_argument(fmt::format(
+            "{}: holds a data set {} already; only force (--force) replaces it", name(), dataset));
     }
     if (H5Ldelete(file_, dataset.c_str(), H5P_DEFAULT) < 0) {
         bad_file(name(), hdf5_why(fmt::format("cannot replace the data set {}", dataset)));
@@ -99,7 +102,8 @@ void Hdf5Output::reserve(const std::string& dataset) {
 void Hdf5Output::set_attribute(const char* name_of_it, hid_t type, const void* value) {
     const Hdf5Handle space(H5Screate(H5S_SCALAR), H5Sclose);
     if (has_attribute(name_of_it)) H5Adelete(file_, name_of_it);
-    const Hdf5Handle attribute(H5Acreate2(file_, name_of_it, type, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+    const Hdf5Handle attribute(H5Acreate2(file_, name_of_it, type, space, H5P_DEFAULT, H5P_DEFAULT),
+                               H5Aclose);
     const bool failed = !attribute.valid() || H5Awrite(attribute, type, value) < 0;
     device_.require_written();
     if (failed) {
@@ -125,14 +129,16 @@ Hdf5Handle Hdf5Output::create(const std::string& dataset, const FileInfo& info) 
     const Hdf5Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
     H5Pset_create_intermediate_group(links, 1);
     const Hdf5Handle type = hdf5_type(info.type);
-    Hdf5Handle created(H5Dcreate2(file_, dataset.c_str(), type, space, links, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
+    Hdf5Handle created(
+        H5Dcreate2(file_, dataset.c_str(), type, space, links, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
     device_.require_written();
-    if (!created.valid()) bad_file(name(), hdf5_why(fmt::format("cannot create the data set {}", dataset)));
+    if (!created.valid())
+        bad_file(name(), hdf5_why(fmt::format("cannot create the data set {}", dataset)));
     return created;
 }
 
-void Hdf5Output::write_rows(hid_t dataset, const FileInfo& info, std::int64_t first, std::int64_t count,
-                            const void* rows) {
+void Hdf5Output::write_rows(hid_t dataset, const FileInfo& info, std::int64_t first,
+                            std::int64_t count, const void* rows) {
     const hsize_t start[2] = {static_cast<hsize_t>(first), 0};
     const hsize_t extent[2] = {static_cast<hsize_t>(count), static_cast<hsize_t>(info.cols)};
     const Hdf5Handle space(H5Dget_space(dataset), H5Sclose);
@@ -142,7 +148,8 @@ void Hdf5Output::write_rows(hid_t dataset, const FileInfo& info, std::int64_t fi
     const bool failed = H5Dwrite(dataset, type, memory, space, H5P_DEFAULT, rows) < 0;
     device_.require_written();
     if (failed) {
-        bad_file(name(), hdf5_why(fmt::format("cannot write rows {} to {}", first, first + count - 1)));
+        bad_file(name(),
+                 hdf5_why(fmt::format("cannot write rows {} to {}", first, first + count - 1)));
     }
 }
 

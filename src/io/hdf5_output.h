@@ -16,10 +16,11 @@ public:
     Hdf5Output(const Hdf5Output&) = delete;
     Hdf5Output& operator=(const Hdf5Output&) = delete;
 
-    // Makes room for a data set: with force removes the one of that name, without it throws invalid_argument.
+    // Makes room for a data set: with force removes the one of that name, without it throws
+    // invalid_argument.
     void reserve(const std::string& dataset);
-    // Writes the attributes distance, kith_metric and the metric's parameters. Another metric is replaced with force,
-    // and refused as invalid_argument without it.
+    // Writes the attributes distance, kith_metric and the metric's parameters. Another metric is
+    // replaced with force, and refused as invalid_argument without it.
     void set_metric(const Metric& metric);
     // A scalar attribute of the file, in the place of one of that name; text as h5py stores a str.
     void set_attribute(const char* name, hid_t type, const void* value);
@@ -29,7 +30,8 @@ public:
     // A contiguous rows x cols data set, with its groups.
     Hdf5Handle create(const std::string& dataset, const FileInfo& info);
     // Rows [first, first + count), dense, of info.type.
-    void write_rows(hid_t dataset, const FileInfo& info, std::int64_t first, std::int64_t count, const void* rows);
+    void write_rows(hid_t dataset, const FileInfo& info, std::int64_t first, std::int64_t count,
+                    const void* rows);
 
     // Completes the file; it is not used after that.
     void finish();

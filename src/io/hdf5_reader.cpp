@@ -44,11 +44,12 @@ herr_t close_file(H5FD_t* file) {
 
 // Two openings of a file are two files: nothing is shared between them.
 int compare_files(const H5FD_t* a, const H5FD_t* b) {
-    return hdf5_driver_file<DriverFile>(a)->descriptor - hdf5_driver_file<DriverFile>(b)->descriptor;
+    return hdf5_driver_file<DriverFile>(a)->descriptor -
+           hdf5_driver_file<DriverFile>(b)->descriptor;
 }
 
-// Not H5FD_FEAT_ACCUMULATE_METADATA: libhdf5 1.10 adds up addresses there that a damaged file makes wrap around, and
-// reads at what comes out.
+// Not H5FD_FEAT_ACCUMULATE_METADATA: libhdf5 1.10 adds up addresses there that a damaged file makes
+// wrap around, and reads at what comes out.
 herr_t query(const H5FD_t*, unsigned long* flags) {
     *flags = H5FD_FEAT_DATA_SIEVE;
     return 0;
@@ -56,7 +57,8 @@ herr_t query(const H5FD_t*, unsigned long* flags) {
 
 herr_t read_file(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t offset, std::size_t count, void* out) {
     if (hdf5_read_at(hdf5_driver_file<DriverFile>(file)->descriptor, offset, out, count)) return 0;
-    H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, H5E_IO, H5E_READERROR, "errno = %d", errno);
+    H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, H5E_IO, H5E_READERROR,
+             "errno = %d", errno);
     return -1;
 }
 

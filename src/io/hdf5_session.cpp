@@ -12,11 +12,15 @@
 namespace kith::io {
 namespace {
 
-// What an entry of the error stack says about the file; null where it says only that something within failed.
+// What an entry of the error stack says about the file; null where it says only that something
+// within failed.
 const char* meaning_of(const H5E_error2_t& entry) {
-    if (entry.min_num == H5E_TRUNCATED || entry.min_num == H5E_OVERFLOW) return "a file that is cut short";
-    if (entry.min_num == H5E_CANTFILTER || entry.maj_num == H5E_PLINE) return "a chunk that cannot be decoded";
-    if (entry.min_num == H5E_NOSPACE || entry.min_num == H5E_CANTALLOC) return "a lack of memory or space";
+    if (entry.min_num == H5E_TRUNCATED || entry.min_num == H5E_OVERFLOW)
+        return "a file that is cut short";
+    if (entry.min_num == H5E_CANTFILTER || entry.maj_num == H5E_PLINE)
+        return "a chunk that cannot be decoded";
+    if (entry.min_num == H5E_NOSPACE || entry.min_num == H5E_CANTALLOC)
+        return "a lack of memory or space";
     if (entry.min_num == H5E_VERSION) return "a version that the HDF5 library here does not know";
     return nullptr;
 }

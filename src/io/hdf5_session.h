@@ -1,4 +1,5 @@
-// What every use of the HDF5 library needs: one thread at a time, no printing, handles that close themselves.
+// What every use of the HDF5 library needs: one thread at a time, no printing, handles that close
+// themselves.
 #pragma once
 
 #ifndef KITH_NO_HDF5
@@ -27,8 +28,8 @@ namespace kith::io {
 using hid_t = std::int64_t;
 using herr_t = int;
 #else
-// Held during every call to the library, which is not thread-safe; silences its error stack meanwhile. Handles must be
-// closed while one is held.
+// Held during every call to the library, which is not thread-safe; silences its error stack
+// meanwhile. Handles must be closed while one is held.
 class Hdf5Session {
 public:
     Hdf5Session() : lock_(mutex, "HDF5") {
@@ -52,13 +53,15 @@ public:
     using Close = herr_t (*)(hid_t);
     Hdf5Handle() = default;
     Hdf5Handle(hid_t id, Close close) : id_(id), close_(close) {}
-    Hdf5Handle(Hdf5Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
+    Hdf5Handle(Hdf5Handle&& other) noexcept
+        : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
     Hdf5Handle& operator=(Hdf5Handle&& other) noexcept {
         std::swap(id_, other.id_);
         std::swap(close_, other.close_);
         return *this;
     }
-    // Keeps the library's error stack, which any call empties: what it says may be asked for after this one.
+    // Keeps the library's error stack, which any call empties: what it says may be asked for after
+    // this one.
     ~Hdf5Handle();
 
     // NOLINTNEXTLINE(google-explicit-constructor): the library takes handles as numbers
@@ -74,13 +77,13 @@ private:
 // The file type of an element type, little-endian; invalid for bf16.
 Hdf5Handle hdf5_type(ElementType type);
 
-// "what: reason", or "what" where the library's error stack says nothing of use, for a message. Its own texts, which
-// hold addresses of memory, are not shown.
+// "what: reason", or "what" where the library's error stack says nothing of use, for a message. Its
+// own texts, which hold addresses of memory, are not shown.
 std::string hdf5_why(std::string_view what);
 
 #ifndef KITH_NO_HDF5
-// A text attribute of a file, called `path` in messages; nothing where there is none. Throws bad_file where it is no
-// one text.
+// A text attribute of a file, called `path` in messages; nothing where there is none. Throws
+// bad_file where it is no one text.
 std::optional<std::string> hdf5_text(const std::string& path, hid_t file, const char* name);
 #endif
 

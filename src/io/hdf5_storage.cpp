@@ -21,22 +21,26 @@ void require_chunk_count(const Hdf5Data& data) {
         }
     }
     if (written < expected) {
-        bad_file(data.name,
-                 fmt::format("expected all of its {} chunks, found that {} were written: the data set is not "
-                             "complete",
-                             expected, written));
+        bad_file(
+            data.name,
+            fmt::format(
+                "expected all of its {} chunks, found that {} were written: the data set is not "
+                "complete",
+                expected, written));
     }
 }
 
 // The bytes to which the chunk at `place` decodes; -1 where it does not.
-std::int64_t decoded_size(const Hdf5Data& data, const std::vector<hsize_t>& place, std::int64_t stored) {
+std::int64_t decoded_size(const Hdf5Data& data, const std::vector<hsize_t>& place,
+                          std::int64_t stored) {
     // A chunk is stored in less than 2^32 bytes, by the format.
     if (data.filters.empty()) return stored;
     if (stored > UINT32_MAX) return -1;
     std::vector<std::uint8_t> raw(static_cast<std::size_t>(stored));
     std::uint32_t skipped = 0;
     if (H5Dread_chunk(data.dataset, H5P_DEFAULT, place.data(), &skipped, raw.data()) < 0) return -1;
-    return hdf5_decoded_size(data.filters, skipped, std::move(raw), data.element_bytes, data.chunk_bytes);
+    return hdf5_decoded_size(data.filters, skipped, std::move(raw), data.element_bytes,
+                             data.chunk_bytes);
 }
 
 }  // namespace
@@ -56,14 +60,16 @@ void require_storage(Hdf5Data& data, const FileInfo& info) {
     const haddr_t start = layout == H5D_CONTIGUOUS && stored > 0 ? H5Dget_offset(data.dataset) : 0;
     if (stored > limit || start > limit - stored) {
         bad_bytes(data.name, static_cast<std::int64_t>(std::min<haddr_t>(start, limit)),
-                  fmt::format("{} bytes of data", stored), fmt::format("the end of the file at {}", limit));
+                  fmt::format("{} bytes of data", stored),
+                  fmt::format("the end of the file at {}", limit));
     }
     std::int64_t most = 0;
-    if (__builtin_mul_overflow(static_cast<std::int64_t>(stored), hdf5_largest_expansion(data.filters), &most))
+    if (__builtin_mul_overflow(static_cast<std::int64_t>(stored),
+                               hdf5_largest_expansion(data.filters), &most))
         most = INT64_MAX;
     if (bytes > most) {
-        bad_file(data.name, fmt::format("expected {} bytes of data ({} x {} {}), found at most {}", bytes, info.rows,
-                                        info.cols, name(info.type), most));
+        bad_file(data.name, fmt::format("expected {} bytes of data ({} x {} {}), found at most {}",
+                                        bytes, info.rows, info.cols, name(info.type), most));
     }
     if (layout != H5D_CHUNKED) return;
     // The library allocates a whole chunk to read a part of it.
@@ -71,8 +77,11 @@ void require_storage(Hdf5Data& data, const FileInfo& info) {
     H5Pget_chunk(properties, static_cast<int>(data.chunk.size()), data.chunk.data());
     data.chunk_bytes = data.element_bytes;
     for (const hsize_t extent : data.chunk) {
-        if (!__builtin_mul_overflow(data.chunk_bytes, extent, &data.chunk_bytes) && data.chunk_bytes <= most) continue;
-        bad_file(data.name, fmt::format("expected chunks of at most {} bytes, found larger ones", most));
+        if (!__builtin_mul_overflow(data.chunk_bytes, extent, &data.chunk_bytes) &&
+            data.chunk_bytes <= most)
+            continue;
+        bad_file(data.name,
+                 fmt::format("expected chunks of at most {} bytes, found larger ones", most));
     }
     require_chunk_count(data);
 }
@@ -88,19 +97,25 @@ void require_chunks(const Hdf5Data& data, std::int64_t first, std::int64_t count
         hsize_t stored = 0;
         unsigned skipped = 0;
         haddr_t address = HADDR_UNDEF;
-        if (H5Dget_chunk_info_by_coord(data.dataset, place.data(), &skipped, &address, &stored) < 0 ||
+        if (H5Dget_chunk_info_by_coord(data.dataset, place.data(), &skipped, &address, &stored) <
+                0 ||
             address == HADDR_UNDEF || stored == 0) {
-            bad_file(data.name,
-                     fmt::format("the chunk from row {} was not written: the data set is not complete", place[0]));
+            bad_file(
+                data.name,
+                fmt::format("the chunk from row {} was not written: the data set is not complete",
+                            place[0]));
         }
         if (stored > static_cast<hsize_t>(data.file.size())) {
-            bad_file(data.name, fmt::format("the chunk from row {} ends beyond the end of the file", place[0]));
+            bad_file(data.name, fmt::format("the chunk from row {} ends beyond the end of the file",
+                                            place[0]));
         }
         const std::int64_t size = decoded_size(data, place, static_cast<std::int64_t>(stored));
         if (size != data.chunk_bytes) {
-            bad_file(data.name, fmt::format("the chunk from row {} holds {}; expected {} bytes", place[0],
-                                            size < 0 ? "what cannot be decoded" : fmt::format("{} bytes", size),
-                                            data.chunk_bytes));
+            bad_file(
+                data.name,
+                fmt::format("the chunk from row {} holds {}; expected {} bytes", place[0],
+                            size < 0 ? "what cannot be decoded" : fmt::format("{} bytes", size),
+                            data.chunk_bytes));
         }
         // The next place, the last dimension first.
         more = false;

@@ -1,5 +1,5 @@
-// Where the bytes of an HDF5 data set lie, and whether all of them are there: the library itself takes what is not for
-// zeros.
+// Where the bytes of an HDF5 data set lie, and whether all of them are there: the library itself
+// takes what is not for zeros.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,13 @@ struct Hdf5Data {
     std::int64_t chunk_bytes = 0;
 };
 
-// Throws bad_file unless the data lie in this file, unfiltered or by filters that only this process' own libraries run,
-// and can be as many as the shape says. Fills in chunk, filters, chunk_bytes.
+// Throws bad_file unless the data lie in this file, unfiltered or by filters that only this
+// process' own libraries run, and can be as many as the shape says. Fills in chunk, filters,
+// chunk_bytes.
 void require_storage(Hdf5Data& data, const FileInfo& info);
 
-// Throws bad_file unless every chunk of rows [first, first + count) was written and decodes to its whole size.
+// Throws bad_file unless every chunk of rows [first, first + count) was written and decodes to its
+// whole size.
 void require_chunks(const Hdf5Data& data, std::int64_t first, std::int64_t count);
 
 }  // namespace kith::io

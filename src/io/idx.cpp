@@ -1,4 +1,5 @@
-// IDX (MNIST): 00 00, type, number of dimensions, each dimension as big-endian u32, big-endian elements.
+// IDX (MNIST): 00 00, type, number of dimensions, each dimension as big-endian u32, big-endian
+// elements.
 #include <algorithm>
 #include <array>
 
@@ -33,9 +34,11 @@ SourcePtr open_idx(const Location& location) {
     std::unique_ptr<ByteInput> input = open_input(location);
     const auto magic = input->value_at<std::array<std::uint8_t, 4>>(0);
     if (magic[0] != 0 || magic[1] != 0) {
-        bad_bytes(input->path(), 0, "00 00 (IDX)", fmt::format("{:02x} {:02x}", magic[0], magic[1]));
+        bad_bytes(input->path(), 0, "00 00 (IDX)",
+                  fmt::format("{:02x} {:02x}", magic[0], magic[1]));
     }
-    const auto* known = std::find_if(idx_types.begin(), idx_types.end(), [&](IdxType t) { return t.code == magic[2]; });
+    const auto* known = std::find_if(idx_types.begin(), idx_types.end(),
+                                     [&](IdxType t) { return t.code == magic[2]; });
     if (known == idx_types.end()) {
         bad_bytes(input->path(), 2, "a type of 08 (u8), 09 (i8), 0c (i32), 0d (f32) or 0e (f64)",
                   fmt::format("{:02x}", magic[2]));
@@ -47,7 +50,8 @@ SourcePtr open_idx(const Location& location) {
     for (int i = 1; i < magic[3]; ++i, offset += 4) {
         const std::int64_t dimension = big_endian_u32(*input, offset);
         if (__builtin_mul_overflow(info.cols, dimension, &info.cols)) {
-            bad_bytes(input->path(), offset, "dimensions whose product fits in 64 bits", fmt::format("{}", dimension));
+            bad_bytes(input->path(), offset, "dimensions whose product fits in 64 bits",
+                      fmt::format("{}", dimension));
         }
     }
     require_exact_size(*input, info, offset);
@@ -58,8 +62,8 @@ SourcePtr open_idx(const Location& location) {
 SinkPtr create_idx(const Target& target, const FileInfo& info) {
     require_type(target, info, "u8 i8 i32 f32 f64");
     (void)u32_header(target, info);  // the same limits
-    const auto* known =
-        std::find_if(idx_types.begin(), idx_types.end(), [&](IdxType t) { return t.type == info.type; });
+    const auto* known = std::find_if(idx_types.begin(), idx_types.end(),
+                                     [&](IdxType t) { return t.type == info.type; });
     const int dimensions = info.cols == 1 ? 1 : 2;
     std::string header{'\0', '\0', static_cast<char>(known->code), static_cast<char>(dimensions)};
     append_big_endian(header, info.rows);

@@ -33,14 +33,16 @@ public:
     virtual bool is_counted() const { return true; }
     // No more bytes than these can be there; counts nothing.
     virtual std::int64_t most_bytes() const { return size_; }
-    // Shows `look` what is decompressed as it is counted, in order, from the start: what contradicts a header need not
-    // be counted to its end. Nothing is shown of what needs no counting, nor where counting has gone too far already.
+    // Shows `look` what is decompressed as it is counted, in order, from the start: what
+    // contradicts a header need not be counted to its end. Nothing is shown of what needs no
+    // counting, nor where counting has gone too far already.
     using Look = std::function<void(const std::byte* bytes, std::int64_t count)>;
     virtual void watch(const Look&) {}
     // Whether each change of the place to read from costs all the bytes before it.
     virtual bool is_sequential() const { return false; }
-    // Throws out_of_memory where a matrix of `bytes`, described by `what`, will be held in memory and does not fit. To
-    // be called before size(), so that a small file of many bytes is refused at once.
+    // Throws out_of_memory where a matrix of `bytes`, described by `what`, will be held in memory
+    // and does not fit. To be called before size(), so that a small file of many bytes is refused
+    // at once.
     void require_room(std::int64_t bytes, const std::string& what) const;
     bool held() const { return held_; }
     // Throws bad_file unless all of [offset, offset + count) is there.
@@ -55,7 +57,9 @@ public:
 
 protected:
     explicit ByteInput(const Location& location)
-        : path_(name_in_messages(location.file)), proceed_(location.proceed), held_(location.held) {}
+        : path_(name_in_messages(location.file)),
+          proceed_(location.proceed),
+          held_(location.held) {}
     // Throws cancelled where the caller wants no more. Between any two calls lie at most 16 MiB.
     void poll() const { require_proceed(proceed_); }
     virtual void fetch(std::int64_t offset, std::byte* out, std::int64_t count) = 0;
@@ -85,8 +89,8 @@ public:
     const std::string& path() const { return path_; }  // for messages
     int descriptor() const { return file_.descriptor(); }
     std::int64_t size() const { return file_.size(); }
-    // Throws bad_file if the file is no longer as it was when it was opened: what was read since may be of two files,
-    // or, beyond a new end, of none. To be called after each read.
+    // Throws bad_file if the file is no longer as it was when it was opened: what was read since
+    // may be of two files, or, beyond a new end, of none. To be called after each read.
     void require_unchanged() const;
 
 private:

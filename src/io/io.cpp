@@ -17,8 +17,10 @@ namespace io {
 namespace {
 
 constexpr Format all_formats[] = {
-#define KITH_FORMAT(name, suffixes, what) {#name, suffixes, what, open_##name, create_##name, nullptr},
-#define KITH_CONTAINER(name, suffixes, what) {#name, suffixes, what, open_##name, create_##name, names_##name},
+#define KITH_FORMAT(name, suffixes, what) \
+    {#name, suffixes, what, open_##name, create_##name, nullptr},
+#define KITH_CONTAINER(name, suffixes, what) \
+    {#name, suffixes, what, open_##name, create_##name, names_##name},
 #include "io/formats.def"
 #undef KITH_FORMAT
 };
@@ -32,13 +34,15 @@ std::span<const Format> formats() {
 std::string only_name(const Location& location, const std::vector<std::string>& names) {
     if (names.size() == 1) return names[0];
     bad_file(name_in_messages(location.file),
-             fmt::format("expected the name of a data set, as in {}/NAME, of: {}", location.file, in_words(names)));
+             fmt::format("expected the name of a data set, as in {}/NAME, of: {}", location.file,
+                         in_words(names)));
 }
 
 std::string in_words(const std::vector<std::string>& names) {
     constexpr std::size_t most = 50;
     std::string list;
-    for (std::size_t i = 0; i < std::min(most, names.size()); ++i) list += (i == 0 ? "" : ", ") + names[i];
+    for (std::size_t i = 0; i < std::min(most, names.size()); ++i)
+        list += (i == 0 ? "" : ", ") + names[i];
     if (names.size() > most) list += ", ...";
     return names.empty() ? "none" : list;
 }
@@ -53,7 +57,8 @@ std::int64_t matrix_bytes(std::int64_t rows, std::int64_t cols, ElementType type
 bool has_all_ids(const Neighbors& neighbors) {
     std::size_t cells = 0;
     return neighbors.queries >= 1 && neighbors.k >= 1 &&
-           !__builtin_mul_overflow(neighbors.queries, neighbors.k, &cells) && neighbors.ids.size() == cells;
+           !__builtin_mul_overflow(neighbors.queries, neighbors.k, &cells) &&
+           neighbors.ids.size() == cells;
 }
 
 void require_type(const Target& target, const FileInfo& info, std::string_view types) {
@@ -63,7 +68,8 @@ void require_type(const Target& target, const FileInfo& info, std::string_view t
         if (types.substr(start, end - start) == wanted) return;
         start = end + 1;
     }
-    bad_argument(fmt::format("{}: {} files hold {}, got {}", target.file, info.format, types, wanted));
+    bad_argument(
+        fmt::format("{}: {} files hold {}, got {}", target.file, info.format, types, wanted));
 }
 
 void swap_bytes(std::byte* elements, std::size_t count, std::size_t size) {
@@ -95,7 +101,8 @@ struct MatrixReader::State {
 MatrixReader::MatrixReader(const std::string& path, const std::string& format)
     : MatrixReader(path, ReadOptions{format}) {}
 
-MatrixReader::MatrixReader(const std::string& path, const ReadOptions& options) : state_(std::make_unique<State>()) {
+MatrixReader::MatrixReader(const std::string& path, const ReadOptions& options)
+    : state_(std::make_unique<State>()) {
     const machine::FloatState state;
     io::SourcePath parsed = io::parse_source(path);
     parsed.location.held = options.whole && !parsed.rows;
@@ -111,7 +118,8 @@ MatrixReader::MatrixReader(const std::string& path, const ReadOptions& options) 
     const std::int64_t first = parsed.rows->first;
     const std::int64_t count = parsed.rows->count.value_or(rows - std::min(first, rows));
     if (count < 1 || first > rows || count > rows - first) {
-        io::bad_argument(fmt::format("{}: expected a range of at least one of the file's {} rows", path, rows));
+        io::bad_argument(
+            fmt::format("{}: expected a range of at least one of the file's {} rows", path, rows));
     }
     state_->first = first;
     state_->info.rows = count;
@@ -136,8 +144,8 @@ void MatrixReader::read(std::int64_t first, std::int64_t count, void* out) {
     const machine::FloatState state;
     const std::int64_t rows = state_->info.rows;
     if (first < 0 || count < 0 || first > rows || count > rows - first) {
-        io::bad_argument(
-            fmt::format("{}: expected rows within [0, {}), got first {}, count {}", state_->path, rows, first, count));
+        io::bad_argument(fmt::format("{}: expected rows within [0, {}), got first {}, count {}",
+                                     state_->path, rows, first, count));
     }
     if (count > 0) state_->source->read(state_->first + first, count, static_cast<std::byte*>(out));
 }
@@ -161,9 +169,11 @@ Matrix read_matrix(MatrixReader& reader) {
     matrix.info = reader.info();
     const FileInfo& info = matrix.info;
     const std::int64_t bytes = io::matrix_bytes(info.rows, info.cols, info.type);
-    require_memory(bytes, fmt::format("{} ({} x {} {})", path, info.rows, info.cols, name(info.type)));
+    require_memory(bytes,
+                   fmt::format("{} ({} x {} {})", path, info.rows, info.cols, name(info.type)));
     matrix.bytes.reserve(static_cast<std::size_t>(bytes));
-    // The vector grows in steps, as the rows come: setting all of a large one to zero at once could not be cancelled.
+    // The vector grows in steps, as the rows come: setting all of a large one to zero at once could
+    // not be cancelled.
     const std::int64_t row_bytes = bytes / info.rows;
     const std::int64_t step = std::max<std::int64_t>(1, io::polled_bytes / row_bytes);
     const bool whole = reader.state_->source->reads_whole();
@@ -210,11 +220,12 @@ MatrixWriter::MatrixWriter(const std::string& path, const FileInfo& info, bool f
 void MatrixWriter::open(OutputSet& outputs, const std::string& path, const FileInfo& info) {
     const machine::FloatState state;
     io::Part& part = outputs.state().part(path);
-    if (!part.format) io::bad_argument(fmt::format("{}: expected a matrix, and a file of bytes was added", path));
+    if (!part.format)
+        io::bad_argument(fmt::format("{}: expected a matrix, and a file of bytes was added", path));
     if (info.rows < 1 || info.cols < 1 || io::matrix_bytes(info.rows, info.cols, info.type) < 0) {
-        io::bad_argument(
-            fmt::format("{}: expected at least one row and one column and less than 2^63 bytes, got {} x {}", path,
-                        info.rows, info.cols));
+        io::bad_argument(fmt::format(
+            "{}: expected at least one row and one column and less than 2^63 bytes, got {} x {}",
+            path, info.rows, info.cols));
     }
     state_->part = &part;
     state_->info = info;
@@ -240,8 +251,9 @@ const FileInfo& MatrixWriter::info() const {
 void MatrixWriter::append(const void* rows, std::int64_t count) {
     const machine::FloatState state;
     if (count < 0 || count > state_->info.rows - state_->appended) {
-        io::bad_argument(fmt::format("{}: expected at most {} more rows, got {}", state_->part->path,
-                                     state_->info.rows - state_->appended, count));
+        io::bad_argument(fmt::format("{}: expected at most {} more rows, got {}",
+                                     state_->part->path, state_->info.rows - state_->appended,
+                                     count));
     }
     if (count == 0) return;
     state_->sink->append(static_cast<const std::byte*>(rows), count);
@@ -251,8 +263,8 @@ void MatrixWriter::append(const void* rows, std::int64_t count) {
 void MatrixWriter::commit() {
     const machine::FloatState state;
     if (state_->appended != state_->info.rows) {
-        io::bad_argument(fmt::format("{}: expected {} rows before commit, got {}", state_->part->path,
-                                     state_->info.rows, state_->appended));
+        io::bad_argument(fmt::format("{}: expected {} rows before commit, got {}",
+                                     state_->part->path, state_->info.rows, state_->appended));
     }
     if (!state_->sink) io::bad_argument(fmt::format("{}: committed already", state_->part->path));
     state_->sink->finish();
@@ -267,22 +279,26 @@ bool has_format(const std::string& name) {
     const machine::FloatState state;
     const auto formats = io::formats();
     const auto named = [&](const io::Format& format) { return format.name == name; };
-    return std::any_of(formats.begin(), formats.end(), named) && (name != "hdf5" || io::has_hdf5()) &&
-           (name != "parquet" || io::has_parquet());
+    return std::any_of(formats.begin(), formats.end(), named) &&
+           (name != "hdf5" || io::has_hdf5()) && (name != "parquet" || io::has_parquet());
 }
 
 std::string formats_help() {
     const machine::FloatState state;
     std::string help;
     for (const io::Format& format : io::formats()) {
-        const char* const remedy = std::string_view(format.name) == "hdf5" ? io::hdf5_remedy : io::parquet_remedy;
-        const std::string what =
-            has_format(format.name) ? format.what : fmt::format("not in this build; expected {}", remedy);
+        const char* const remedy =
+            std::string_view(format.name) == "hdf5" ? io::hdf5_remedy : io::parquet_remedy;
+        const std::string what = has_format(format.name)
+                                     ? format.what
+                                     : fmt::format("not in this build; expected {}", remedy);
         help += fmt::format("{:<7} {:<44} {}\n", format.name, format.suffixes, what);
     }
     help +=
-        "Every suffix but HDF5's may be followed by .gz. FILE:1000:5000 is rows 1000 to 5999, FILE:1000: row 1000 to "
-        "the last. FILE - or /dev/stdin is standard input, of the format named by an option (gzipped: FORMAT.gz).\n";
+        "Every suffix but HDF5's may be followed by .gz. FILE:1000:5000 is rows 1000 to 5999, "
+        "FILE:1000: row 1000 to "
+        "the last. FILE - or /dev/stdin is standard input, of the format named by an option "
+        "(gzipped: FORMAT.gz).\n";
     return help;
 }
 

@@ -13,8 +13,8 @@
 namespace kith::io {
 namespace {
 
-// Columns transposed together: a run of 64 elements is at least a cache line of the output. Of long columns fewer, so
-// that a panel is small beside the block.
+// Columns transposed together: a run of 64 elements is at least a cache line of the output. Of long
+// columns fewer, so that a panel is small beside the block.
 constexpr std::int64_t most_panel_cols = 64;
 constexpr std::int64_t panels_of_large = 16;
 
@@ -46,15 +46,17 @@ public:
             return;
         }
         const auto size = static_cast<std::int64_t>(size_of(info_.type));
-        const std::int64_t most_bytes = std::max(polled_bytes, count * info_.cols * size / panels_of_large);
-        const std::int64_t panel_cols =
-            std::clamp<std::int64_t>(most_bytes / (count * size), 1, std::min(most_panel_cols, info_.cols));
+        const std::int64_t most_bytes =
+            std::max(polled_bytes, count * info_.cols * size / panels_of_large);
+        const std::int64_t panel_cols = std::clamp<std::int64_t>(
+            most_bytes / (count * size), 1, std::min(most_panel_cols, info_.cols));
         std::vector<std::byte> panel(static_cast<std::size_t>(panel_cols * count * size));
         for (std::int64_t col = 0; col < info_.cols; col += panel_cols) {
             const std::int64_t cols = std::min(panel_cols, info_.cols - col);
             read_panel(first, count, col, cols, panel.data());
             if (swapped_)
-                swap_bytes(panel.data(), static_cast<std::size_t>(cols * count), static_cast<std::size_t>(size));
+                swap_bytes(panel.data(), static_cast<std::size_t>(cols * count),
+                           static_cast<std::size_t>(size));
             for (std::int64_t i = 0; i < count; i += tile_rows) {
                 std::byte* const to = out + i * info_.cols * size;
                 for (std::int64_t j = 0; j < cols; ++j) {
@@ -66,7 +68,8 @@ public:
     }
 
 private:
-    // In a row, of a column of the file: there the first of the further dimensions varies fastest, here the last does.
+    // In a row, of a column of the file: there the first of the further dimensions varies fastest,
+    // here the last does.
     std::int64_t place_of(std::int64_t col) const {
         std::int64_t place = 0;
         for (const std::int64_t extent : shape_) {
@@ -76,29 +79,34 @@ private:
         return place;
     }
 
-    // Of compressed columns, each block of rows would be all of them decompressed again: all rows are kept instead.
+    // Of compressed columns, each block of rows would be all of them decompressed again: all rows
+    // are kept instead.
     void read_rows(std::int64_t first, std::int64_t count, std::byte* out) {
         const std::int64_t row_bytes = info_.cols * static_cast<std::int64_t>(size_of(info_.type));
         if (rows_.empty()) {
             require_memory(info_.rows * row_bytes,
-                           fmt::format("{} ({} x {} {}; compressed and in Fortran order, it is kept whole, which it is "
+                           fmt::format("{} ({} x {} {}; compressed and in Fortran order, it is "
+                                       "kept whole, which it is "
                                        "not where it is decompressed first)",
                                        input_->path(), info_.rows, info_.cols, name(info_.type)));
             std::vector<std::byte> rows(static_cast<std::size_t>(info_.rows * row_bytes));
             read(0, info_.rows, rows.data());
             rows_ = std::move(rows);
         }
-        std::memcpy(out, rows_.data() + first * row_bytes, static_cast<std::size_t>(count * row_bytes));
+        std::memcpy(out, rows_.data() + first * row_bytes,
+                    static_cast<std::size_t>(count * row_bytes));
     }
 
-    void read_panel(std::int64_t first, std::int64_t count, std::int64_t col, std::int64_t cols, std::byte* panel) {
+    void read_panel(std::int64_t first, std::int64_t count, std::int64_t col, std::int64_t cols,
+                    std::byte* panel) {
         const auto size = static_cast<std::int64_t>(size_of(info_.type));
         if (count == info_.rows) {
             input_->read_at(offset_ + col * count * size, panel, cols * count * size);
             return;
         }
         for (std::int64_t j = 0; j < cols; ++j) {
-            input_->read_at(offset_ + ((col + j) * info_.rows + first) * size, panel + j * count * size, count * size);
+            input_->read_at(offset_ + ((col + j) * info_.rows + first) * size,
+                            panel + j * count * size, count * size);
         }
     }
 
@@ -159,11 +167,13 @@ public:
 
     bool reads_whole() const override { return stored_->reads_whole(); }
 
-    // Stored elements are no wider: they are read into the end of their place and converted from its start.
+    // Stored elements are no wider: they are read into the end of their place and converted from
+    // its start.
     void read(std::int64_t first, std::int64_t count, std::byte* out) override {
         const auto size = static_cast<std::int64_t>(size_of(info_.type));
         const auto stored_size = static_cast<std::int64_t>(size_of(stored_->info().type));
-        const std::int64_t rows_polled = std::max<std::int64_t>(1, polled_bytes / (info_.cols * stored_size));
+        const std::int64_t rows_polled =
+            std::max<std::int64_t>(1, polled_bytes / (info_.cols * stored_size));
         const std::int64_t step = reads_whole() ? count : rows_polled;
         for (const std::int64_t end = first + count; first < end; first += step) {
             const std::int64_t cells = std::min(step, end - first) * info_.cols;
@@ -172,8 +182,9 @@ public:
             if (const std::int64_t beyond = convert(stored, out, cells); beyond >= 0) {
                 std::uint64_t value = 0;
                 std::memcpy(&value, stored + beyond * stored_size, sizeof value);
-                bad_file(name_, fmt::format("row {}, column {}: expected a number below 2^63, found {}",
-                                            first + beyond / info_.cols, beyond % info_.cols, value));
+                bad_file(name_,
+                         fmt::format("row {}, column {}: expected a number below 2^63, found {}",
+                                     first + beyond / info_.cols, beyond % info_.cols, value));
             }
             out += cells * size;
         }
@@ -212,7 +223,8 @@ SourcePtr open_array(std::unique_ptr<ByteInput> input, const char* format) {
         }
     }
     require_exact_size(*input, info, header.data_offset, header.stored);
-    const bool transposed = header.fortran_order && info.cols > 1 && (info.rows > 1 || header.shape.size() > 2);
+    const bool transposed =
+        header.fortran_order && info.cols > 1 && (info.rows > 1 || header.shape.size() > 2);
     const std::string name = input->path();
     SourcePtr source;
     if (transposed) source = std::make_unique<FortranSource>(std::move(input), info, header);

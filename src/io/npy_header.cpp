@@ -32,7 +32,8 @@ constexpr std::array<NpyType, 12> npy_types{{{"f2", ElementType::f16},
 
 constexpr std::string_view magic = "\x93NUMPY";
 
-// What a header of version 1 can be at most; NumPy itself reads 10,000 bytes unless told to trust the file.
+// What a header of version 1 can be at most; NumPy itself reads 10,000 bytes unless told to trust
+// the file.
 constexpr std::int64_t longest_header = 0xffff;
 
 // NumPy aligns the data to this.
@@ -82,7 +83,8 @@ public:
         std::int64_t value = 0;
         const std::size_t start = at_;
         for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
-            if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, text_[at_] - '0', &value)) {
+            if (__builtin_mul_overflow(value, 10, &value) ||
+                __builtin_add_overflow(value, text_[at_] - '0', &value)) {
                 refuse("a dimension below 2^63");
             }
         }
@@ -113,7 +115,8 @@ void parse_descr(Cursor& cursor, NpyHeader& header) {
         header.swapped = descr[0] == '>';
         descr.remove_prefix(1);
     }
-    const auto* known = std::find_if(npy_types.begin(), npy_types.end(), [&](NpyType t) { return t.code == descr; });
+    const auto* known = std::find_if(npy_types.begin(), npy_types.end(),
+                                     [&](NpyType t) { return t.code == descr; });
     if (known == npy_types.end()) start.refuse(expected);
     header.type = known->type;
     header.foreign = known->foreign;
@@ -169,13 +172,17 @@ NpyHeader read_npy_header(ByteInput& input) {
         bad_bytes(input.path(), 0, "the magic 93 'NUMPY'", "other bytes");
     }
     const int version = static_cast<unsigned char>(start[6]);
-    if (version < 1 || version > 3) bad_bytes(input.path(), 6, "version 1, 2 or 3", fmt::format("{}", version));
+    if (version < 1 || version > 3)
+        bad_bytes(input.path(), 6, "version 1, 2 or 3", fmt::format("{}", version));
 
     const std::int64_t text_offset = version == 1 ? 10 : 12;
-    const std::int64_t length = version == 1 ? input.value_at<std::uint16_t>(8) : input.value_at<std::uint32_t>(8);
-    const std::int64_t there = input.size_within(text_offset + std::min(length, longest_header)) - text_offset;
+    const std::int64_t length =
+        version == 1 ? input.value_at<std::uint16_t>(8) : input.value_at<std::uint32_t>(8);
+    const std::int64_t there =
+        input.size_within(text_offset + std::min(length, longest_header)) - text_offset;
     if (const std::int64_t most = std::min(there, longest_header); length > most) {
-        bad_bytes(input.path(), 8, fmt::format("a header of at most {} bytes", most), fmt::format("{}", length));
+        bad_bytes(input.path(), 8, fmt::format("a header of at most {} bytes", most),
+                  fmt::format("{}", length));
     }
     std::string text(static_cast<std::size_t>(length), '\0');
     input.read_at(text_offset, text.data(), length);
@@ -188,10 +195,12 @@ NpyHeader read_npy_header(ByteInput& input) {
 }
 
 std::string npy_header(std::int64_t rows, std::int64_t cols, ElementType type) {
-    const auto* known = std::find_if(npy_types.begin(), npy_types.end(), [&](NpyType t) { return t.type == type; });
+    const auto* known =
+        std::find_if(npy_types.begin(), npy_types.end(), [&](NpyType t) { return t.type == type; });
     if (known == npy_types.end()) return "";
-    std::string text = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}, {}), }}",
-                                   size_of(type) == 1 ? '|' : '<', known->code, rows, cols);
+    std::string text =
+        fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}, {}), }}",
+                    size_of(type) == 1 ? '|' : '<', known->code, rows, cols);
     const std::size_t before = magic.size() + 4;
     text.append(alignment - (before + text.size() + 1) % alignment, ' ');
     text += '\n';

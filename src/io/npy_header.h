@@ -1,4 +1,5 @@
-// The header of an npy file (NumPy Enhancement Proposal 1): a Python dictionary after a magic and its length.
+// The header of an npy file (NumPy Enhancement Proposal 1): a Python dictionary after a magic and
+// its length.
 #pragma once
 
 #include <cstdint>

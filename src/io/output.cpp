@@ -28,12 +28,15 @@ constinit std::atomic<unsigned> part_counter{0};
 constexpr std::size_t copy_block = std::size_t{8} << 20;
 
 // `offset` is where the bytes go, for the message.
-void write_fully(const PendingFile& file, const std::byte* from, std::int64_t count, std::int64_t offset) {
+void write_fully(const PendingFile& file, const std::byte* from, std::int64_t count,
+                 std::int64_t offset) {
     while (count > 0) {
-        const ssize_t put = ::write(file.descriptor(), from, static_cast<std::size_t>(std::min(count, call_limit)));
+        const ssize_t put =
+            ::write(file.descriptor(), from, static_cast<std::size_t>(std::min(count, call_limit)));
         if (put < 0 && errno == EINTR) continue;
         if (put < 0) {
-            bad_file(file.file(), fmt::format("offset {}: cannot write: {}", offset, std::strerror(errno)));
+            bad_file(file.file(),
+                     fmt::format("offset {}: cannot write: {}", offset, std::strerror(errno)));
         }
         from += put;
         offset += put;
@@ -81,8 +84,11 @@ public:
     void write(const void* bytes, std::int64_t count) override {
         const auto* from = static_cast<const std::byte*>(bytes);
         while (count > 0) {
-            const int put = gzwrite(stream_, from, static_cast<unsigned>(std::min(count, call_limit)));
-            if (put <= 0) bad_file(file_, fmt::format("offset {}: cannot write: {}", gzoffset(stream_), why()));
+            const int put =
+                gzwrite(stream_, from, static_cast<unsigned>(std::min(count, call_limit)));
+            if (put <= 0)
+                bad_file(file_,
+                         fmt::format("offset {}: cannot write: {}", gzoffset(stream_), why()));
             from += put;
             count -= put;
         }
@@ -91,7 +97,8 @@ public:
     void finish() override {
         const gzFile stream = stream_;
         stream_ = nullptr;
-        if (gzclose(stream) != Z_OK) bad_file(file_, fmt::format("cannot complete: {}", std::strerror(errno)));
+        if (gzclose(stream) != Z_OK)
+            bad_file(file_, fmt::format("cannot complete: {}", std::strerror(errno)));
     }
 
 private:
@@ -125,7 +132,8 @@ PendingFile::PendingFile(const std::string& file, OutputSet::Links links)
     struct stat old {};
     const auto look = links == OutputSet::Links::follow ? ::stat : ::lstat;
     if (look(destination_.c_str(), &old) != 0) {
-        if (errno != ENOENT) bad_file(file_, fmt::format("expected a writable place: {}", std::strerror(errno)));
+        if (errno != ENOENT)
+            bad_file(file_, fmt::format("expected a writable place: {}", std::strerror(errno)));
     } else if (!S_ISLNK(old.st_mode)) {  // of what a link names nothing is kept
         // Renaming onto a device or a directory would replace it or fail late.
         if (!S_ISREG(old.st_mode)) {
@@ -145,26 +153,31 @@ void PendingFile::create_temporary() {
     if (old_) {
         // What is protected from writing is not to be replaced either.
         const int probe = ::open(destination_.c_str(), O_WRONLY | O_CLOEXEC);
-        if (probe < 0) bad_file(file_, fmt::format("expected a writable file: {}", std::strerror(errno)));
+        if (probe < 0)
+            bad_file(file_, fmt::format("expected a writable file: {}", std::strerror(errno)));
         ::close(probe);
         // In a sticky folder (/tmp) only these may rename onto it.
         struct stat folder {};
         const uid_t me = ::geteuid();
-        if (::stat(folder_of(destination_).c_str(), &folder) == 0 && (folder.st_mode & S_ISVTX) && me != 0 &&
-            me != old_->st_uid && me != folder.st_uid) {
+        if (::stat(folder_of(destination_).c_str(), &folder) == 0 && (folder.st_mode & S_ISVTX) &&
+            me != 0 && me != old_->st_uid && me != folder.st_uid) {
             bad_file(file_, "expected a file of yours: its folder lets nobody else replace it");
         }
     }
     constexpr std::size_t longest = 200;  // leaves room for the rest within the 255 bytes of a name
     if (name.size() > longest) name.resize(longest);
     for (;;) {
-        temporary_ = (path.parent_path() / fmt::format("{}.part-{}-{}", name, ::getpid(), part_counter++)).string();
+        temporary_ =
+            (path.parent_path() / fmt::format("{}.part-{}-{}", name, ::getpid(), part_counter++))
+                .string();
         // Before the file is there: a signal may come in between.
         name_.emplace(temporary_);
         // Not for others to read before it has the mode of the file that it replaces.
-        descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, old_ ? 0600 : 0666);
+        descriptor_ =
+            ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, old_ ? 0600 : 0666);
         if (descriptor_ >= 0) return;
-        if (errno != EEXIST) bad_file(file_, fmt::format("expected a writable place: {}", std::strerror(errno)));
+        if (errno != EEXIST)
+            bad_file(file_, fmt::format("expected a writable place: {}", std::strerror(errno)));
     }
 }
 
@@ -182,15 +195,19 @@ PendingFile::~PendingFile() {
 
 void PendingFile::copy_old(const std::function<bool()>& keep_going) {
     const RegularFile from(destination_, file_);
-    if (!from.is_open()) bad_file(file_, fmt::format("cannot read: {}", std::strerror(from.error())));
+    if (!from.is_open())
+        bad_file(file_, fmt::format("cannot read: {}", std::strerror(from.error())));
     struct stat old {};
-    if (::fstat(from.descriptor(), &old) != 0) bad_file(file_, fmt::format("cannot read: {}", std::strerror(errno)));
+    if (::fstat(from.descriptor(), &old) != 0)
+        bad_file(file_, fmt::format("cannot read: {}", std::strerror(errno)));
     old_ = old;
     copied_ = true;
     std::vector<std::byte> block(copy_block);
     for (std::int64_t offset = 0;;) {
-        if (keep_going && !machine::for_caller(keep_going)()) throw Error(ErrorCode::cancelled, "cancelled");
-        const std::int64_t got = from.read(block.data(), static_cast<std::int64_t>(block.size()), file_);
+        if (keep_going && !machine::for_caller(keep_going)())
+            throw Error(ErrorCode::cancelled, "cancelled");
+        const std::int64_t got =
+            from.read(block.data(), static_cast<std::int64_t>(block.size()), file_);
         if (got == 0) return;
         write_fully(*this, block.data(), got, offset);
         offset += got;
@@ -211,20 +228,25 @@ void PendingFile::commit() {
         const auto same_time = [](const timespec& a, const timespec& b) {
             return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
         };
-        if (!there || now.st_dev != old_->st_dev || now.st_ino != old_->st_ino || now.st_size != old_->st_size ||
-            !same_time(now.st_mtim, old_->st_mtim)) {
+        if (!there || now.st_dev != old_->st_dev || now.st_ino != old_->st_ino ||
+            now.st_size != old_->st_size || !same_time(now.st_mtim, old_->st_mtim)) {
             committed_ = true;  // the work is not lost
             name_.reset();
-            bad_file(file_, fmt::format("has been changed by someone else meanwhile; the file with the results is {}",
-                                        temporary_));
+            bad_file(
+                file_,
+                fmt::format(
+                    "has been changed by someone else meanwhile; the file with the results is {}",
+                    temporary_));
         }
     }
     if (std::rename(temporary_.c_str(), destination_.c_str()) != 0) {
-        bad_file(file_, fmt::format("cannot rename {} to it: {}", temporary_, std::strerror(errno)));
+        bad_file(file_,
+                 fmt::format("cannot rename {} to it: {}", temporary_, std::strerror(errno)));
     }
     committed_ = true;
     name_.reset();
-    const int descriptor = ::open(folder_of(destination_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int descriptor =
+        ::open(folder_of(destination_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptor < 0) return;  // a folder to write to, not to read
     const bool failed = ::fsync(descriptor) != 0 && errno == EIO;
     ::close(descriptor);

@@ -18,11 +18,14 @@ namespace kith::io {
 // `file` with links followed, also the last one where it leads nowhere yet.
 std::string resolved(const std::string& file);
 
-// Owns the temporary file, open from construction on: commit() renames it, the destructor without commit() removes it.
+// Owns the temporary file, open from construction on: commit() renames it, the destructor without
+// commit() removes it.
 class PendingFile {
 public:
-    // Throws bad_file where `file` could not be written or renamed to, such as a directory or a device.
-    explicit PendingFile(const std::string& file, OutputSet::Links links = OutputSet::Links::follow);
+    // Throws bad_file where `file` could not be written or renamed to, such as a directory or a
+    // device.
+    explicit PendingFile(const std::string& file,
+                         OutputSet::Links links = OutputSet::Links::follow);
     ~PendingFile();
     PendingFile(const PendingFile&) = delete;
     PendingFile& operator=(const PendingFile&) = delete;
@@ -33,7 +36,8 @@ public:
 
     // Whether a file of that name is there that is not empty.
     bool adds() const { return old_ && old_->st_size > 0; }
-    // Copies that file into the temporary one; from now on commit() refuses to replace it if it has changed.
+    // Copies that file into the temporary one; from now on commit() refuses to replace it if it has
+    // changed.
     void copy_old(const std::function<bool()>& keep_going);
 
     void sync();    // what was written is on the disk
@@ -44,7 +48,8 @@ private:
     void keep_mode() const noexcept;
 
     std::string file_;
-    std::string destination_;  // file_; where links are followed, with links resolved, so that a link stays a link
+    std::string destination_;  // file_; where links are followed, with links resolved, so that a
+                               // link stays a link
     std::string temporary_;
     std::optional<TemporaryName> name_;
     std::optional<struct stat> old_;  // the file of that name

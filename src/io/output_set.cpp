@@ -1,4 +1,5 @@
-// OutputSet: inputs and outputs compared by what they are, temporary files opened, renamed together.
+// OutputSet: inputs and outputs compared by what they are, temporary files opened, renamed
+// together.
 #include "io/output_set.h"
 
 #include <sys/stat.h>
@@ -27,7 +28,8 @@ bool overlaps(const std::string& dataset, const std::string& other) {
 // "-" is standard input where it is read.
 void require_named(const std::string& what, const std::string& path) {
     if (path != "-") return;
-    bad_argument(fmt::format("{} -: expected the name of a file: none is written to standard output", what));
+    bad_argument(
+        fmt::format("{} -: expected the name of a file: none is written to standard output", what));
 }
 
 }  // namespace
@@ -41,7 +43,8 @@ Identity identity_of(const std::string& file) {
     if (::stat(path.c_str(), &found) == 0) return of(found, "");
     if (file == "-" && ::fstat(STDIN_FILENO, &found) == 0) return of(found, "");
     const std::string folder = path.parent_path().string();
-    if (::stat(folder.empty() ? "." : folder.c_str(), &found) == 0) return of(found, path.filename().string());
+    if (::stat(folder.empty() ? "." : folder.c_str(), &found) == 0)
+        return of(found, path.filename().string());
     return {};
 }
 
@@ -60,26 +63,28 @@ void OutputSet::reads(const std::string& what, const std::string& path) {
     const machine::FloatState state;
     if (path.empty()) return;
     const Location location = parse_source(path).location;
-    state_->reads.push_back({what, path, identity_of(location.file), normal_dataset(location.dataset)});
+    state_->reads.push_back(
+        {what, path, identity_of(location.file), normal_dataset(location.dataset)});
 }
 
-Part& OutputSet::State::add(const std::string& what, const std::string& path, const Location& location,
-                            const Format* format, Links links) {
+Part& OutputSet::State::add(const std::string& what, const std::string& path,
+                            const Location& location, const Format* format, Links links) {
     const std::string dataset = is_hdf5(format) ? normal_dataset(location.dataset) : "";
     const Identity identity = identity_of(location.file);
     for (const ReadFile& input : reads) {
-        if (!identity.known || input.identity != identity || !overlaps(dataset, input.dataset)) continue;
-        bad_argument(
-            fmt::format("{} {} is what {} reads ({}); expected another file", what, path, input.what, input.path));
+        if (!identity.known || input.identity != identity || !overlaps(dataset, input.dataset))
+            continue;
+        bad_argument(fmt::format("{} {} is what {} reads ({}); expected another file", what, path,
+                                 input.what, input.path));
     }
     WrittenFile* file = nullptr;
     for (std::size_t i = 0; i < parts.size() && identity.known; ++i) {
         if (identity_of(parts[i]->target.file) != identity) continue;
         if (overlaps(dataset, parts[i]->target.dataset)) {
-            bad_argument(
-                fmt::format("{} {} is what {} writes ({}); expected another file, or another data set of one "
-                            "HDF5 file",
-                            what, path, parts[i]->what, parts[i]->path));
+            bad_argument(fmt::format(
+                "{} {} is what {} writes ({}); expected another file, or another data set of one "
+                "HDF5 file",
+                what, path, parts[i]->what, parts[i]->path));
         }
         for (const auto& open : files) {
             if (open->pending.get() == parts[i]->target.pending) file = open.get();
@@ -88,7 +93,8 @@ Part& OutputSet::State::add(const std::string& what, const std::string& path, co
     if (!file) {
         auto opened = std::make_unique<WrittenFile>();
         opened->pending = std::make_unique<PendingFile>(location.file, links);
-        if (is_hdf5(format)) opened->hdf5 = std::make_unique<Hdf5Output>(*opened->pending, force, keep_going);
+        if (is_hdf5(format))
+            opened->hdf5 = std::make_unique<Hdf5Output>(*opened->pending, force, keep_going);
         file = opened.get();
         files.push_back(std::move(opened));
     }
@@ -105,14 +111,16 @@ Part& OutputSet::State::part(const std::string& path) const {
     bad_argument(fmt::format("{}: expected a path that was added to the outputs", path));
 }
 
-void OutputSet::add(const std::string& what, const std::string& path, const std::string& format_name) {
+void OutputSet::add(const std::string& what, const std::string& path,
+                    const std::string& format_name) {
     const machine::FloatState state;
     require_named(what, path);
     Location location = parse_target(path);
     const Format& format = format_to_write(what, location.file, format_name);
     if (is_hdf5(&format)) {
         if (is_gzip_name(location.file)) {
-            bad_argument(fmt::format("{}: HDF5 files are not written compressed; expected a name without .gz", path));
+            bad_argument(fmt::format(
+                "{}: HDF5 files are not written compressed; expected a name without .gz", path));
         }
         if (normal_dataset(location.dataset).empty()) location.dataset = "train";
     } else if (!location.dataset.empty()) {
@@ -133,8 +141,8 @@ void OutputSet::add_big_ann_truth(const std::string& what, const std::string& pa
     state_->add(what, path, {path, ""}, &format_of(path, "truth"));
 }
 
-void OutputSet::add_ann_benchmarks(const std::string& what, const std::string& path, const Metric& metric, bool train,
-                                   bool test) {
+void OutputSet::add_ann_benchmarks(const std::string& what, const std::string& path,
+                                   const Metric& metric, bool train, bool test) {
     const machine::FloatState state;
     require_named(what, path);
     const Format& format = format_of(path, "hdf5");
@@ -150,7 +158,8 @@ void OutputSet::add_ann_benchmarks(const std::string& what, const std::string& p
 void OutputSet::commit() {
     const machine::FloatState state;
     for (const auto& part : state_->parts) {
-        if (!part->written) bad_argument(fmt::format("{}: expected to be written before commit", part->path));
+        if (!part->written)
+            bad_argument(fmt::format("{}: expected to be written before commit", part->path));
     }
     for (const auto& file : state_->files) {
         if (file->hdf5) file->hdf5->finish();

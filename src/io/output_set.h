@@ -12,7 +12,8 @@
 namespace kith {
 namespace io {
 
-// What a path leads to, whatever it is called: a file, or a name in a folder where there is no file yet.
+// What a path leads to, whatever it is called: a file, or a name in a folder where there is no file
+// yet.
 struct Identity {
     dev_t device = 0;
     ino_t inode = 0;

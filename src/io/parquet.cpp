@@ -1,4 +1,5 @@
-// Parquet, by Apache Arrow: columns of numbers side by side, or one column of lists of one length. Read only here.
+// Parquet, by Apache Arrow: columns of numbers side by side, or one column of lists of one length.
+// Read only here.
 #include <arrow/api.h>
 #include <arrow/util/float16.h>
 #include <parquet/arrow/reader.h>
@@ -21,10 +22,12 @@
 namespace kith::io {
 namespace {
 
-// Decoded at a time, over all columns; pages and dictionaries, which the writer of the file sized, come to it.
+// Decoded at a time, over all columns; pages and dictionaries, which the writer of the file sized,
+// come to it.
 constexpr std::int64_t batch_bytes = std::int64_t{8} << 20;
 bool is_number(const arrow::DataType& type) {
-    return (arrow::is_integer(type.id()) || arrow::is_floating(type.id()) || type.id() == arrow::Type::BOOL);
+    return (arrow::is_integer(type.id()) || arrow::is_floating(type.id()) ||
+            type.id() == arrow::Type::BOOL);
 }
 
 bool is_list(const arrow::DataType& type) {
@@ -44,7 +47,8 @@ struct Column {
     int leaf = 0;  // its index in the file
 };
 
-// The type that holds every value of these columns: alone as of npy; together f32 or f64 where they hold all, else i64.
+// The type that holds every value of these columns: alone as of npy; together f32 or f64 where they
+// hold all, else i64.
 ElementType common_type(const std::vector<Column>& columns, const std::string& path) {
     bool same = true, in_f32 = true, in_f64 = true, integers = true;
     for (const Column& column : columns) {
@@ -77,7 +81,8 @@ ElementType common_type(const std::vector<Column>& columns, const std::string& p
     if (in_f64) return ElementType::f64;
     if (integers) return ElementType::i64;
     bad_file(path,
-             "expected columns that one type holds, found floating-point numbers beside 64-bit integers; name one "
+             "expected columns that one type holds, found floating-point numbers beside 64-bit "
+             "integers; name one "
              "column");
 }
 
@@ -96,7 +101,8 @@ Column column_of(const parquet::arrow::SchemaField& field) {
     return {field.field->name(), type->field(0)->type(), true, field.children.at(0).column_index};
 }
 
-// The column of that name, or where none is named all of them: numbers only, or a single one of lists.
+// The column of that name, or where none is named all of them: numbers only, or a single one of
+// lists.
 std::vector<Column> choose(const ParquetFile& opened, const std::string& name) {
     const std::string& path = opened.file->path();
     const std::string usable = in_words(usable_names(opened));
@@ -106,16 +112,22 @@ std::vector<Column> choose(const ParquetFile& opened, const std::string& name) {
         const arrow::DataType& type = *field.field->type();
         const bool lists = is_list_of_numbers(type);
         if (!is_number(type) && !lists) {
-            bad_file(path, fmt::format("column {}: expected numbers or lists of numbers, found {}; columns of these, "
-                                       "each to be named as in {}/NAME: {}",
-                                       field.field->name(), type.ToString(), path, usable));
+            bad_file(
+                path,
+                fmt::format(
+                    "column {}: expected numbers or lists of numbers, found {}; columns of these, "
+                    "each to be named as in {}/NAME: {}",
+                    field.field->name(), type.ToString(), path, usable));
         }
         columns.push_back(column_of(field));
     }
-    if (columns.empty()) bad_file(path, fmt::format("no column {}; expected one of: {}", name, usable));
-    const auto lists = std::find_if(columns.begin(), columns.end(), [](const Column& column) { return column.lists; });
+    if (columns.empty())
+        bad_file(path, fmt::format("no column {}; expected one of: {}", name, usable));
+    const auto lists = std::find_if(columns.begin(), columns.end(),
+                                    [](const Column& column) { return column.lists; });
     if (columns.size() > 1 && lists != columns.end()) {
-        bad_file(path, fmt::format("column {}: expected numbers in every column, or one column alone, found {} columns "
+        bad_file(path, fmt::format("column {}: expected numbers in every column, or one column "
+                                   "alone, found {} columns "
                                    "and lists; name one, as in {}/NAME: {}",
                                    lists->name, columns.size(), path, usable));
     }
@@ -125,7 +137,8 @@ std::vector<Column> choose(const ParquetFile& opened, const std::string& name) {
 class ParquetSource final : public Source {
 public:
     ParquetSource(ParquetFile opened, std::vector<Column> columns, const Location& location)
-        : Source({"parquet", opened.metadata->num_rows(), static_cast<std::int64_t>(columns.size()), ElementType::f32}),
+        : Source({"parquet", opened.metadata->num_rows(), static_cast<std::int64_t>(columns.size()),
+                  ElementType::f32}),
           opened_(std::move(opened)),
           columns_(std::move(columns)),
           proceed_(location.proceed) {
@@ -135,7 +148,9 @@ public:
         require_values();
         if (columns_[0].lists) info_.cols = first_length();
         if (matrix_bytes(info_.rows, info_.cols, info_.type) < 0) {
-            bad_file(path, "expected less than 2^63 bytes, found a product of rows and columns that is larger");
+            bad_file(path,
+                     "expected less than 2^63 bytes, found a product of rows and columns that is "
+                     "larger");
         }
         opened_.reader->set_batch_size(std::max<std::int64_t>(1, batch_bytes / (info_.cols * 8)));
         if (columns_[0].lists) require_all_lengths();
@@ -143,11 +158,13 @@ public:
 
     void read(std::int64_t first, std::int64_t count, std::byte* out) override {
         guarded(*opened_.file, [&] {
-            const std::int64_t row_bytes = info_.cols * static_cast<std::int64_t>(size_of(info_.type));
+            const std::int64_t row_bytes =
+                info_.cols * static_cast<std::int64_t>(size_of(info_.type));
             if (first < batch_first_ || batches_ == nullptr) start_at(first);
             while (count > 0) {
                 require_proceed(proceed_);
-                while (batch_ == nullptr || first >= batch_first_ + batch_->num_rows()) next_batch(first);
+                while (batch_ == nullptr || first >= batch_first_ + batch_->num_rows())
+                    next_batch(first);
                 const std::int64_t row = first - batch_first_;
                 const std::int64_t some = std::min(count, batch_->num_rows() - row);
                 for (std::size_t j = 0; j < columns_.size(); ++j) copy(j, row, some, out);
@@ -167,19 +184,22 @@ private:
         for (int g = 0; g < opened_.metadata->num_row_groups(); ++g) {
             const auto group = opened_.metadata->RowGroup(g);
             if (group->num_rows() < 0 || __builtin_add_overflow(rows, group->num_rows(), &rows)) {
-                bad_file(path, fmt::format("row group {}: expected a number of rows, found {}", g, group->num_rows()));
+                bad_file(path, fmt::format("row group {}: expected a number of rows, found {}", g,
+                                           group->num_rows()));
             }
             for (const Column& column : columns_) {
                 const std::int64_t values = group->ColumnChunk(column.leaf)->num_values();
                 if (!column.lists && values != group->num_rows()) {
-                    bad_file(path, fmt::format("column {}: expected {} values in row group {}, found {}", column.name,
-                                               group->num_rows(), g, values));
+                    bad_file(path,
+                             fmt::format("column {}: expected {} values in row group {}, found {}",
+                                         column.name, group->num_rows(), g, values));
                 }
             }
         }
         if (rows != info_.rows || rows < 1) {
             bad_file(path,
-                     fmt::format("expected at least one row, and {} in the row groups, found {}", info_.rows, rows));
+                     fmt::format("expected at least one row, and {} in the row groups, found {}",
+                                 info_.rows, rows));
         }
     }
 
@@ -196,18 +216,22 @@ private:
         });
     }
 
-    // The values that the footer counts; where they are others, some list is of another length, or null.
+    // The values that the footer counts; where they are others, some list is of another length, or
+    // null.
     void require_all_lengths() const {
         std::int64_t values = 0;
         bool fits = true;
         for (int g = 0; g < opened_.metadata->num_row_groups(); ++g) {
-            const std::int64_t some = opened_.metadata->RowGroup(g)->ColumnChunk(columns_[0].leaf)->num_values();
+            const std::int64_t some =
+                opened_.metadata->RowGroup(g)->ColumnChunk(columns_[0].leaf)->num_values();
             fits = fits && some >= 0 && !__builtin_add_overflow(values, some, &values);
         }
         if (fits && values == info_.rows * info_.cols) return;
-        bad_file(opened_.file->path(),
-                 fmt::format("column {}: expected {} lists of {} numbers, as the first, found {} numbers in all",
-                             columns_[0].name, info_.rows, info_.cols, values));
+        bad_file(
+            opened_.file->path(),
+            fmt::format(
+                "column {}: expected {} lists of {} numbers, as the first, found {} numbers in all",
+                columns_[0].name, info_.rows, info_.cols, values));
     }
 
     void start_at(std::int64_t first) {
@@ -232,19 +256,21 @@ private:
 
     [[noreturn]] void refuse(std::size_t column, std::int64_t row, std::string_view expected,
                              std::string_view found) const {
-        bad_file(opened_.file->path(),
-                 fmt::format("column {}, row {}: expected {}, found {}", columns_[column].name, row, expected, found));
+        bad_file(opened_.file->path(), fmt::format("column {}, row {}: expected {}, found {}",
+                                                   columns_[column].name, row, expected, found));
     }
 
-    // Where the numbers of `count` lists begin, and how many there are in each; `length` -1: that of the first.
-    std::pair<std::int64_t, std::int64_t> lists_in(const arrow::Array& array, std::int64_t row, std::int64_t count,
-                                                   std::int64_t length) const {
+    // Where the numbers of `count` lists begin, and how many there are in each; `length` -1: that
+    // of the first.
+    std::pair<std::int64_t, std::int64_t> lists_in(const arrow::Array& array, std::int64_t row,
+                                                   std::int64_t count, std::int64_t length) const {
         const auto each = [&](const auto& lists) {
             for (std::int64_t i = row; i < row + count; ++i) {
                 const std::int64_t found = lists.IsNull(i) ? -1 : lists.value_length(i);
                 if (length < 0 && found >= 0) length = found;
                 if (found < 0 || found != length) {
-                    refuse(0, batch_first_ + i, length < 0 ? "a list" : fmt::format("a list of {} numbers", length),
+                    refuse(0, batch_first_ + i,
+                           length < 0 ? "a list" : fmt::format("a list of {} numbers", length),
                            found < 0 ? "null" : fmt::format("{}", found));
                 }
             }
@@ -347,22 +373,24 @@ private:
     template <class Array, class T>
     void convert_from(const arrow::Array& from, const Cells& cells, std::byte* out) const {
         constexpr bool half = std::is_same_v<Array, arrow::HalfFloatArray>;
-        constexpr bool floating =
-            half || std::is_same_v<Array, arrow::FloatArray> || std::is_same_v<Array, arrow::DoubleArray>;
+        constexpr bool floating = half || std::is_same_v<Array, arrow::FloatArray> ||
+                                  std::is_same_v<Array, arrow::DoubleArray>;
         constexpr std::uint16_t half_nan = 0x7e00;
         const auto& array = static_cast<const Array&>(from);
-        for (std::int64_t i = 0; i < cells.count; ++i, out += cells.stride * static_cast<std::int64_t>(sizeof(T))) {
+        for (std::int64_t i = 0; i < cells.count;
+             ++i, out += cells.stride * static_cast<std::int64_t>(sizeof(T))) {
             T value{};
             if (array.IsNull(cells.begin + i)) {
-                if (!floating) refuse(cells.column, cells.first_row + i / cells.per_row, "a number", "null");
+                if (!floating)
+                    refuse(cells.column, cells.first_row + i / cells.per_row, "a number", "null");
                 if constexpr (half && std::is_same_v<T, std::uint16_t>) value = half_nan;
                 else value = std::numeric_limits<T>::quiet_NaN();
             } else {
                 const auto stored = array.Value(cells.begin + i);
                 if constexpr (std::is_same_v<Array, arrow::UInt64Array>) {
                     if (stored > INT64_MAX) {
-                        refuse(cells.column, cells.first_row + i / cells.per_row, "a number below 2^63",
-                               fmt::format("{}", stored));
+                        refuse(cells.column, cells.first_row + i / cells.per_row,
+                               "a number below 2^63", fmt::format("{}", stored));
                     }
                 }
                 if constexpr (half && !std::is_same_v<T, std::uint16_t>) {
@@ -405,8 +433,8 @@ SourcePtr open_parquet(const Location& location) {
 }
 
 SinkPtr create_parquet(const Target& target, const FileInfo&) {
-    bad_argument(
-        fmt::format("{}: Parquet files are only read; expected a format that is written, as npy", target.file));
+    bad_argument(fmt::format(
+        "{}: Parquet files are only read; expected a format that is written, as npy", target.file));
 }
 
 }  // namespace kith::io

@@ -8,7 +8,8 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& file) {
     bad_argument(
-        fmt::format("{}: this kith was built without Parquet; expected another format, or {}", file, parquet_remedy));
+        fmt::format("{}: this kith was built without Parquet; expected another format, or {}", file,
+                    parquet_remedy));
 }
 
 }  // namespace

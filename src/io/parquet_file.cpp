@@ -25,7 +25,8 @@ arrow::Status ArrowFile::Seek(std::int64_t place) {
 }
 
 arrow::Result<std::int64_t> ArrowFile::ReadAt(std::int64_t place, std::int64_t count, void* out) {
-    if (place < 0 || count < 0) return arrow::Status::IOError("a place before the start of the file");
+    if (place < 0 || count < 0)
+        return arrow::Status::IOError("a place before the start of the file");
     try {
         const std::int64_t some = std::clamp<std::int64_t>(input_->size() - place, 0, count);
         input_->read_at(place, out, some);
@@ -36,11 +37,14 @@ arrow::Result<std::int64_t> ArrowFile::ReadAt(std::int64_t place, std::int64_t c
     }
 }
 
-arrow::Result<std::shared_ptr<arrow::Buffer>> ArrowFile::ReadAt(std::int64_t place, std::int64_t count) {
+arrow::Result<std::shared_ptr<arrow::Buffer>> ArrowFile::ReadAt(std::int64_t place,
+                                                                std::int64_t count) {
     // A footer may claim any place and any length.
-    if (place < 0 || count < 0) return arrow::Status::IOError("a place before the start of the file");
+    if (place < 0 || count < 0)
+        return arrow::Status::IOError("a place before the start of the file");
     const std::int64_t some = std::clamp<std::int64_t>(input_->size() - place, 0, count);
-    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::ResizableBuffer> buffer, arrow::AllocateResizableBuffer(some));
+    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::ResizableBuffer> buffer,
+                          arrow::AllocateResizableBuffer(some));
     ARROW_ASSIGN_OR_RAISE(const std::int64_t got, ReadAt(place, some, buffer->mutable_data()));
     ARROW_RETURN_NOT_OK(buffer->Resize(got));
     return buffer;
@@ -76,7 +80,8 @@ ParquetFile open_parquet_file(std::unique_ptr<ByteInput> input) {
         parquet::ArrowReaderProperties how;
         how.set_use_threads(false);
         how.set_pre_buffer(false);
-        opened.reader = value_of(parquet::arrow::FileReader::Make(arrow::default_memory_pool(), std::move(file), how));
+        opened.reader = value_of(
+            parquet::arrow::FileReader::Make(arrow::default_memory_pool(), std::move(file), how));
         return 0;
     });
     return opened;

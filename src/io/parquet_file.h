@@ -15,7 +15,8 @@
 
 namespace kith::io {
 
-// A ByteInput, plain or gunzipped, as Arrow reads files. What it throws is kept while Arrow's frames lie between.
+// A ByteInput, plain or gunzipped, as Arrow reads files. What it throws is kept while Arrow's
+// frames lie between.
 class ArrowFile final : public arrow::io::RandomAccessFile {
 public:
     explicit ArrowFile(std::unique_ptr<ByteInput> input) : input_(std::move(input)) {}
@@ -31,7 +32,8 @@ public:
     arrow::Status Seek(std::int64_t place) override;
     arrow::Result<std::int64_t> GetSize() override { return input_->size(); }
     arrow::Result<std::int64_t> ReadAt(std::int64_t place, std::int64_t count, void* out) override;
-    arrow::Result<std::shared_ptr<arrow::Buffer>> ReadAt(std::int64_t place, std::int64_t count) override;
+    arrow::Result<std::shared_ptr<arrow::Buffer>> ReadAt(std::int64_t place,
+                                                         std::int64_t count) override;
     arrow::Result<std::int64_t> Read(std::int64_t count, void* out) override;
     arrow::Result<std::shared_ptr<arrow::Buffer>> Read(std::int64_t count) override;
 
@@ -44,7 +46,8 @@ private:
 
 std::string in_one_line(std::string text);
 
-// Runs what calls Arrow: what that throws becomes bad_file or out_of_memory, unless the file threw before.
+// Runs what calls Arrow: what that throws becomes bad_file or out_of_memory, unless the file threw
+// before.
 template <class Call>
 auto guarded(ArrowFile& file, const Call& call) {
     std::string why;

@@ -62,7 +62,8 @@ std::optional<RowRange> take_rows(const std::string& path, std::string& rest) {
 }
 
 const Format* format_by_suffix(std::string file) {
-    std::transform(file.begin(), file.end(), file.begin(), [](unsigned char c) { return std::tolower(c); });
+    std::transform(file.begin(), file.end(), file.begin(),
+                   [](unsigned char c) { return std::tolower(c); });
     if (is_gzip_name(file)) file.resize(file.size() - 3);
     for (const Format& format : formats()) {
         std::istringstream suffixes(format.suffixes);
@@ -78,7 +79,8 @@ const Format* format_by_suffix(std::string file) {
 std::string standard_input_of(const std::string& path) {
     for (const char* const file : {"-", "/dev/stdin"}) {
         const std::string name = file;
-        if (path == name || path.starts_with(name + "/") || path.starts_with(name + ":")) return file;
+        if (path == name || path.starts_with(name + "/") || path.starts_with(name + ":"))
+            return file;
     }
     return "";
 }
@@ -120,31 +122,38 @@ const Format& format_of(const std::string& file, const std::string& name) {
     }
     const std::string shown = name_in_messages(file);
     if (!name.empty())
-        bad_argument(
-            fmt::format("{}: expected a format of {}, got \"{}\"{}", shown, names, name, did_you_mean(name, all)));
-    if (is_standard_input(file)) bad_argument(fmt::format("{}: expected a format of {} (--format)", shown, names));
+        bad_argument(fmt::format("{}: expected a format of {}, got \"{}\"{}", shown, names, name,
+                                 did_you_mean(name, all)));
+    if (is_standard_input(file))
+        bad_argument(fmt::format("{}: expected a format of {} (--format)", shown, names));
     if (const Format* format = format_by_suffix(file)) return *format;
     if (is_directory(file)) bad_argument(fmt::format("{}: a folder; expected a file", file));
-    if (const std::string before = file.substr(0, file.find(':')); before != file && is_file(before)) {
-        bad_argument(fmt::format("{}: expected rows as {}:FIRST:COUNT or {}:FIRST:, in digits", file, before, before));
+    if (const std::string before = file.substr(0, file.find(':'));
+        before != file && is_file(before)) {
+        bad_argument(fmt::format("{}: expected rows as {}:FIRST:COUNT or {}:FIRST:, in digits",
+                                 file, before, before));
     }
-    bad_argument(fmt::format("{}: expected a file name with a known suffix{}, or a format of {} (--format)", file,
-                             did_you_mean(suffix_of(file), all), names));
+    bad_argument(
+        fmt::format("{}: expected a file name with a known suffix{}, or a format of {} (--format)",
+                    file, did_you_mean(suffix_of(file), all), names));
 }
 
-const Format& format_to_write(const std::string& what, const std::string& file, const std::string& name) {
+const Format& format_to_write(const std::string& what, const std::string& file,
+                              const std::string& name) {
     if (!name.empty()) return format_of(file, name);
     if (const Format* format = format_by_suffix(file)) return *format;
     std::string suffixes;
     std::vector<std::string> all;
     for (const Format& format : formats()) {
-        if (std::string_view(format.what).ends_with("read only here") || !*format.suffixes) continue;
+        if (std::string_view(format.what).ends_with("read only here") || !*format.suffixes)
+            continue;
         suffixes += suffixes.empty() ? "" : " ";
-        suffixes += std::string_view(format.suffixes).substr(0, std::string_view(format.suffixes).find(' '));
+        suffixes += std::string_view(format.suffixes)
+                        .substr(0, std::string_view(format.suffixes).find(' '));
         all.emplace_back(format.name);
     }
-    bad_argument(fmt::format("{} {}: expected a file name that ends in one of {}{}", what, file, suffixes,
-                             did_you_mean(suffix_of(file), all)));
+    bad_argument(fmt::format("{} {}: expected a file name that ends in one of {}{}", what, file,
+                             suffixes, did_you_mean(suffix_of(file), all)));
 }
 
 const Format& format_to_read(Location& location, const std::string& name) {
@@ -155,8 +164,9 @@ const Format& format_to_read(Location& location, const std::string& name) {
     const Format& format = format_of(location.file, plain);
     if (colon == name.size()) return format;
     if (!std::string_view(format.name).starts_with("csv")) {
-        bad_argument(fmt::format("{}: expected options of a table ({}) with text (csv, csv64, csvi64), got {}",
-                                 name_in_messages(location.file), name.substr(colon + 1), format.name));
+        bad_argument(fmt::format(
+            "{}: expected options of a table ({}) with text (csv, csv64, csvi64), got {}",
+            name_in_messages(location.file), name.substr(colon + 1), format.name));
     }
     location.table = parse_table_options(name.substr(colon));
     return format;

@@ -10,8 +10,9 @@
 
 namespace kith::io {
 
-// A thread that has it may lock it again. Where a thread of the parent had it at the time of a fork(), the child has no
-// thread that would unlock it, and perhaps data that were half changed: there it cannot be had. Constant-initialised.
+// A thread that has it may lock it again. Where a thread of the parent had it at the time of a
+// fork(), the child has no thread that would unlock it, and perhaps data that were half changed:
+// there it cannot be had. Constant-initialised.
 class ProcessMutex {
 public:
     // Throws bad_file, which begins with `what`, in such a child.
@@ -20,7 +21,9 @@ public:
         for (std::uint64_t found = 0; !holder_.compare_exchange_strong(found, self); found = 0) {
             if (found == self) break;
             if (process_of(found) != process_of(self))
-                bad_file(what, "a thread of the process that this one was forked from was using it: cannot be used");
+                bad_file(what,
+                         "a thread of the process that this one was forked from was using it: "
+                         "cannot be used");
             holder_.wait(found);
         }
         ++depth_;
@@ -33,7 +36,8 @@ public:
 
 private:
     static std::uint64_t this_thread() {
-        return static_cast<std::uint64_t>(::getpid()) << 32 | static_cast<std::uint32_t>(::gettid());
+        return static_cast<std::uint64_t>(::getpid()) << 32 |
+               static_cast<std::uint32_t>(::gettid());
     }
     static std::uint64_t process_of(std::uint64_t thread) { return thread >> 32; }
 

@@ -20,7 +20,8 @@ constexpr std::int64_t call_limit = std::int64_t{1} << 30;
 [[noreturn]] void refuse(const std::string& shown, mode_t mode, const char* remedy) {
     if (S_ISDIR(mode)) bad_file(shown, "expected a file, found a directory");
     const char* const kind = S_ISFIFO(mode) ? "pipe" : S_ISSOCK(mode) ? "socket" : "device";
-    bad_file(shown, fmt::format("expected a regular file, found a {}{}", kind, S_ISFIFO(mode) ? remedy : ""));
+    bad_file(shown, fmt::format("expected a regular file, found a {}{}", kind,
+                                S_ISFIFO(mode) ? remedy : ""));
 }
 
 }  // namespace
@@ -28,7 +29,8 @@ constexpr std::int64_t call_limit = std::int64_t{1} << 30;
 RegularFile::RegularFile(const std::string& path, const std::string& shown, const char* remedy) {
     struct stat status {};
     // Opening some devices acts on them.
-    if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) refuse(shown, status.st_mode, remedy);
+    if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
+        refuse(shown, status.st_mode, remedy);
     // O_NONBLOCK: nor is a pipe waited for that is there since.
     descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0) {

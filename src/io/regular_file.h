@@ -24,7 +24,8 @@ public:
     std::int64_t size() const { return size_; }        // in bytes, when it was opened
     std::int64_t changed() const { return changed_; }  // nanoseconds since 1970, likewise
 
-    // The next bytes, `most` of them unless the file ends before. Throws bad_file, naming it `shown`.
+    // The next bytes, `most` of them unless the file ends before. Throws bad_file, naming it
+    // `shown`.
     std::int64_t read(void* to, std::int64_t most, const std::string& shown) const;
 
 private:

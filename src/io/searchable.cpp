@@ -41,7 +41,8 @@ bool holds_all(const Matrix& matrix, std::size_t cells, std::size_t& first_missi
         go_on(i, proceed);
         const std::int64_t value = integer_at(matrix, i);
         const T stored = static_cast<T>(value);
-        if (std::abs(stored) < static_cast<T>(0x1p63) && static_cast<std::int64_t>(stored) == value) continue;
+        if (std::abs(stored) < static_cast<T>(0x1p63) && static_cast<std::int64_t>(stored) == value)
+            continue;
         first_missing = i;
         return false;
     }
@@ -49,7 +50,8 @@ bool holds_all(const Matrix& matrix, std::size_t cells, std::size_t& first_missi
 }
 
 template <class T>
-void convert_all(Matrix& matrix, std::size_t cells, ElementType type, const std::function<bool()>& proceed) {
+void convert_all(Matrix& matrix, std::size_t cells, ElementType type,
+                 const std::function<bool()>& proceed) {
     std::vector<std::byte> converted(cells * sizeof(T));
     for (std::size_t i = 0; i < cells; ++i) {
         go_on(i, proceed);
@@ -70,11 +72,14 @@ Matrix searchable(Matrix matrix, const std::string& what, const std::function<bo
     const bool narrow = holds_all<float>(matrix, cells, missing, proceed);
     if (!narrow && !holds_all<double>(matrix, cells, missing, proceed)) {
         const auto cols = static_cast<std::size_t>(matrix.info.cols);
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("{}: row {}, column {}: {} is not a value of f64; expected coordinates that are", what,
-                                missing / cols, missing % cols, integer_at(matrix, missing)));
+        throw Error(
+            ErrorCode::invalid_argument,
+            fmt::format(
+                "{}: row {}, column {}: {} is not a value of f64; expected coordinates that are",
+                what, missing / cols, missing % cols, integer_at(matrix, missing)));
     }
-    require_memory(static_cast<std::int64_t>(cells * (narrow ? sizeof(float) : sizeof(double))), what);
+    require_memory(static_cast<std::int64_t>(cells * (narrow ? sizeof(float) : sizeof(double))),
+                   what);
     if (narrow) convert_all<float>(matrix, cells, ElementType::f32, proceed);
     else convert_all<double>(matrix, cells, ElementType::f64, proceed);
     return matrix;

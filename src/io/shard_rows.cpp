@@ -1,4 +1,5 @@
-// Rows from one shard of the points after the other: one nameless file, in which those of a shard follow each other.
+// Rows from one shard of the points after the other: one nameless file, in which those of a shard
+// follow each other.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -34,7 +35,8 @@ public:
         auto* bytes = reinterpret_cast<char*>(to);
         for (std::int64_t left = count * word; left > 0;) {
             if (used_ == static_cast<std::int64_t>(block_.size())) fill();
-            const std::int64_t some = std::min(left, static_cast<std::int64_t>(block_.size()) - used_);
+            const std::int64_t some =
+                std::min(left, static_cast<std::int64_t>(block_.size()) - used_);
             std::memcpy(bytes, block_.data() + used_, static_cast<std::size_t>(some));
             bytes += some;
             left -= some;
@@ -81,8 +83,8 @@ struct ShardRows::State {
     void end_shard() {
         if (begins.size() == 1) rows = last;
         if (last != rows)
-            io::bad_argument(fmt::format("{}: {} rows of shard {}; expected the {} of the first", path, last,
-                                         begins.size() - 1, rows));
+            io::bad_argument(fmt::format("{}: {} rows of shard {}; expected the {} of the first",
+                                         path, last, begins.size() - 1, rows));
         flush();
     }
     void flush() {
@@ -109,10 +111,12 @@ void ShardRows::append(const RadiusRows& rows) {
         s.last = 0;
     }
     if (rows.first != s.last || s.begins.empty())
-        io::bad_argument(fmt::format("{}: rows from {}; expected those from {}, or from 0, of a next shard", s.path,
-                                     rows.first, s.last));
+        io::bad_argument(
+            fmt::format("{}: rows from {}; expected those from {}, or from 0, of a next shard",
+                        s.path, rows.first, s.last));
     if (rows.offsets[rows.count] > 0 && !rows.distances64)
-        io::bad_argument(fmt::format("{}: expected keys of f64, as radius_shard() has them", s.path));
+        io::bad_argument(
+            fmt::format("{}: expected keys of f64, as radius_shard() has them", s.path));
     s.last += rows.count;
     for (std::int64_t i = 0; i < rows.count; ++i) {
         const std::int64_t begin = rows.offsets[i], count = rows.offsets[i + 1] - begin;
@@ -123,18 +127,20 @@ void ShardRows::append(const RadiusRows& rows) {
     }
 }
 
-void ShardRows::hand_on(std::int64_t first, std::int64_t dimensions, const Options& options, std::int64_t bytes,
-                        const TakeRadiusRows& take) {
+void ShardRows::hand_on(std::int64_t first, std::int64_t dimensions, const Options& options,
+                        std::int64_t bytes, const TakeRadiusRows& take) {
     const machine::FloatState state;
     State& s = *state_;
-    if (s.begins.empty()) io::bad_argument(fmt::format("{}: no rows; expected those of one shard at least", s.path));
+    if (s.begins.empty())
+        io::bad_argument(fmt::format("{}: no rows; expected those of one shard at least", s.path));
     s.end_shard();
     const auto shards = static_cast<std::int64_t>(s.begins.size());
     const std::int64_t ahead = std::clamp(bytes / 2 / shards, least_ahead, Spool::block_bytes);
     const std::int64_t most = std::max<std::int64_t>(1, bytes / 2 / merged_bytes);
     std::vector<SpoolReader> readers;
     for (std::size_t i = 0; i < s.begins.size(); ++i)
-        readers.emplace_back(s.spool, s.begins[i], i + 1 < s.begins.size() ? s.begins[i + 1] : s.spool.size(), ahead);
+        readers.emplace_back(s.spool, s.begins[i],
+                             i + 1 < s.begins.size() ? s.begins[i + 1] : s.spool.size(), ahead);
     std::vector<std::int64_t> next(readers.size());  // of each shard, the length of the row
     const auto lengths = [&] {
         std::int64_t all = 0;
@@ -164,7 +170,8 @@ void ShardRows::hand_on(std::int64_t first, std::int64_t dimensions, const Optio
         } while (row + count < s.rows && entries + length <= most && count < most);
         std::vector<RadiusRows> views;
         for (const Part& part : parts)
-            views.push_back({0, count, part.offsets.data(), part.ids.data(), nullptr, part.keys.data()});
+            views.push_back(
+                {0, count, part.offsets.data(), part.ids.data(), nullptr, part.keys.data()});
         const RadiusNeighbors all = merge_radius(views, dimensions, options);
         parts.clear();
         machine::for_caller(take)(RadiusRows{first + row, count, all.offsets.data(), all.ids.data(),

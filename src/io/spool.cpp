@@ -49,7 +49,8 @@ void Spool::read(std::int64_t at, void* bytes, std::int64_t count) const {
 }
 
 void Spool::fail(const char* what) const {
-    throw Error(ErrorCode::bad_file, fmt::format("{}: {}: {}", beside_, what, std::strerror(errno)));
+    throw Error(ErrorCode::bad_file,
+                fmt::format("{}: {}: {}", beside_, what, std::strerror(errno)));
 }
 
 }  // namespace kith::io

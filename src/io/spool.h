@@ -1,4 +1,5 @@
-// Bytes that are written one after the other and read back: a file without a name, which goes with its descriptor.
+// Bytes that are written one after the other and read back: a file without a name, which goes with
+// its descriptor.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Copies standard input to a temporary file: formats are read from more than one place of it, and their sizes checked.
+// Copies standard input to a temporary file: formats are read from more than one place of it, and
+// their sizes checked.
 #include "io/standard_input.h"
 
 #include <fcntl.h>
@@ -31,10 +32,13 @@ int temporary_file(std::string& folder) {
     std::error_code failed;
     folder = std::filesystem::temp_directory_path(failed).string();
     if (failed)
-        bad_file("standard input", fmt::format("cannot be kept in a temporary folder (TMPDIR): {}", failed.message()));
+        bad_file("standard input", fmt::format("cannot be kept in a temporary folder (TMPDIR): {}",
+                                               failed.message()));
     std::string name = folder + "/kith-input-XXXXXX";
     const int fd = ::mkostemp(name.data(), O_CLOEXEC);
-    if (fd < 0) bad_file("standard input", fmt::format("cannot be kept in {}: {}", folder, std::strerror(errno)));
+    if (fd < 0)
+        bad_file("standard input",
+                 fmt::format("cannot be kept in {}: {}", folder, std::strerror(errno)));
     ::unlink(name.c_str());
     return fd;
 }
@@ -44,7 +48,8 @@ std::size_t read_some(std::vector<char>& block, const Proceed& proceed) {
         require_proceed(proceed);
         pollfd one{STDIN_FILENO, POLLIN, 0};
         const int ready = ::poll(&one, 1, poll_milliseconds);
-        if (ready == 0 || (ready < 0 && errno == EINTR)) continue;  // a read would wait, whatever the signal was
+        if (ready == 0 || (ready < 0 && errno == EINTR))
+            continue;  // a read would wait, whatever the signal was
         const ssize_t got = ::read(STDIN_FILENO, block.data(), block.size());
         if (got >= 0) return static_cast<std::size_t>(got);
         if (errno != EINTR && errno != EAGAIN) bad_file("standard input", std::strerror(errno));
@@ -64,7 +69,8 @@ void copy_to(int fd, const std::string& folder, const Proceed& proceed) {
             const ssize_t some = ::write(fd, block.data() + put, got - put);
             if (some < 0 && errno == EINTR) continue;
             if (some < 0)
-                bad_file("standard input", fmt::format("cannot be kept in {}: {}", folder, std::strerror(errno)));
+                bad_file("standard input",
+                         fmt::format("cannot be kept in {}: {}", folder, std::strerror(errno)));
             put += static_cast<std::size_t>(some);
         }
     }
@@ -83,7 +89,8 @@ constinit StandardInput input;
 int copy_of_standard_input(const Proceed& proceed) {
     const ProcessLock lock(input.mutex, "standard input");
     if (input.copy >= 0) return input.copy;
-    if (std::exchange(input.begun, true)) bad_file("standard input", "was not read to its end before");
+    if (std::exchange(input.begun, true))
+        bad_file("standard input", "was not read to its end before");
     std::string folder;
     const int fd = temporary_file(folder);
     try {

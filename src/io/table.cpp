@@ -19,7 +19,8 @@ constexpr std::int64_t least_counted = 3;
 std::optional<std::int64_t> whole_number(std::string_view cell) {
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    if (cell.empty() || cell[0] == '-' || end != cell.data() + cell.size() || error != std::errc{}) return {};
+    if (cell.empty() || cell[0] == '-' || end != cell.data() + cell.size() || error != std::errc{})
+        return {};
     return value;
 }
 
@@ -30,7 +31,9 @@ Kind kind_of(std::string_view cell, bool decimal_comma) {
     double value = 0;
     if (parse_number(cell, decimal_comma, value) != Parsed::other) return Kind::number;
     if (stands_for_nothing(cell)) return Kind::neither;
-    return std::string_view("0123456789+-.").find(cell[0]) == std::string_view::npos ? Kind::word : Kind::neither;
+    return std::string_view("0123456789+-.").find(cell[0]) == std::string_view::npos
+               ? Kind::word
+               : Kind::neither;
 }
 
 // The first cells of lines one below the other.
@@ -78,7 +81,8 @@ public:
         whole_in_first_ |= whole_number(cell).has_value();
         const bool look_for_quotes = !quoted_beyond_ && line.find('"') != std::string_view::npos;
         // From 2 on, where the line above these is a row, too.
-        look_for_whole = !whole_beyond_ && (look_for_whole || first_.counts() || first_.counts_from(2));
+        look_for_whole =
+            !whole_beyond_ && (look_for_whole || first_.counts() || first_.counts_from(2));
         while ((look_for_quotes || look_for_whole) && cells.next(cell)) {
             quoted_beyond_ |= cells.quoted();
             whole_beyond_ |= whole_number(cell).has_value();
@@ -113,7 +117,8 @@ public:
         for (std::int64_t i = 0; i < options_.skip; ++i) {
             if (!lines.next(line)) {
                 bad_file(input_.path(),
-                         fmt::format("expected more than the {} lines that are skipped, found {}", options_.skip, i));
+                         fmt::format("expected more than the {} lines that are skipped, found {}",
+                                     options_.skip, i));
             }
         }
         while (lines.next(line)) {
@@ -125,8 +130,10 @@ public:
                 count({lines.offset(), lines.number()});
             } else if (first_) {
                 ++(kind == LineKind::empty ? empty_ : comments_);
-                // Of one column what is missing is an empty line; whether it has one, the line below the first says.
-                if (kind == LineKind::empty && is_one_column()) wait({lines.offset(), lines.number()});
+                // Of one column what is missing is an empty line; whether it has one, the line
+                // below the first says.
+                if (kind == LineKind::empty && is_one_column())
+                    wait({lines.offset(), lines.number()});
             }
         }
         if (!first_) refuse_empty();
@@ -135,15 +142,18 @@ public:
         if (table_.rows == 0) refuse_empty();
         decide_columns();
         if (table_.empty_rows > 0)
-            say(fmt::format("{} without a number", table_.empty_rows == 1
-                                                       ? "an empty line is a row"
-                                                       : fmt::format("{} empty lines are rows", table_.empty_rows)));
+            say(fmt::format("{} without a number",
+                            table_.empty_rows == 1
+                                ? "an empty line is a row"
+                                : fmt::format("{} empty lines are rows", table_.empty_rows)));
         if (is_one_column() && empty_ > 0)
-            say(fmt::format("{} left out", empty_ == 1 ? "an empty line at the end is" : "empty lines at the end are"));
+            say(fmt::format("{} left out", empty_ == 1 ? "an empty line at the end is"
+                                                       : "empty lines at the end are"));
         if (passed_over_ > 0)
             say(passed_over_ == 1
                     ? "a line between the rows that begins with # is left out"
-                    : fmt::format("{} lines between the rows that begin with # are left out", passed_over_));
+                    : fmt::format("{} lines between the rows that begin with # are left out",
+                                  passed_over_));
         for (const ColumnRange& range : table_.columns) table_.cols += range.count;
         return std::move(table_);
     }
@@ -180,9 +190,10 @@ private:
     // May be read in two ways.
     [[noreturn]] void refuse_first_line(std::string_view why) const {
         bad_file(input_.path(),
-                 fmt::format("line {}: {}, {}: names of the columns or a row? --header yes or --header no "
-                             "says which",
-                             first_number_, shown(trimmed(first_text_)), why));
+                 fmt::format(
+                     "line {}: {}, {}: names of the columns or a row? --header yes or --header no "
+                     "says which",
+                     first_number_, shown(trimmed(first_text_)), why));
     }
 
     void begin(std::string_view line, std::int64_t number) {
@@ -202,17 +213,20 @@ private:
             is_short_ = true;
         }
         if (cells != cells_) {
-            bad_file(input_.path(), fmt::format("line {}: expected {} cells as in line {}, found {}", number, cells_,
-                                                cells_number_, cells));
+            bad_file(input_.path(),
+                     fmt::format("line {}: expected {} cells as in line {}, found {}", number,
+                                 cells_, cells_number_, cells));
         }
-        below_.add(line, table_.separator, options_.decimal_comma, first_->ascending && !below_.whole());
+        below_.add(line, table_.separator, options_.decimal_comma,
+                   first_->ascending && !below_.whole());
     }
 
     bool is_of_words() const { return first_->words && !first_->numbers; }
 
     void decide_header() {
         table_.header = options_.header ? *options_.header : finds_header();
-        if (table_.header && !options_.header) say(fmt::format("line {} names the columns", first_number_));
+        if (table_.header && !options_.header)
+            say(fmt::format("line {} names the columns", first_number_));
     }
 
     bool finds_header() const {
@@ -228,12 +242,15 @@ private:
             refuse_first_line("an empty cell before numbers");
         }
         if (first.words) return false;
-        if (first.empty_before > 1 && first.numbers) refuse_first_line("empty cells before numbers");
-        const bool quotes_below = below_.quoted_beyond_first() || (first.cells == 1 && column.all_quoted());
+        if (first.empty_before > 1 && first.numbers)
+            refuse_first_line("empty cells before numbers");
+        const bool quotes_below =
+            below_.quoted_beyond_first() || (first.cells == 1 && column.all_quoted());
         if (first.all_quoted && !quotes_below) return true;
         if (first.counts && first.cells > 1) refuse_first_line("which counts from 0");
         if (first.counts && !below_.whole()) refuse_first_line("the only whole number");
-        if (first.ascending && !below_.whole()) refuse_first_line("whole numbers in order above others");
+        if (first.ascending && !below_.whole())
+            refuse_first_line("whole numbers in order above others");
         return false;
     }
 
@@ -241,22 +258,26 @@ private:
         std::int64_t empty = below_.count() > 0 ? below_.empty_at_end_of_each() : INT64_MAX;
         // Where the first line names fewer, that is what it says as well.
         if (!is_short_) empty = std::min(empty, empty_at_end(first_text_, table_.separator));
-        if (is_short_ && empty > 0 && (below_.first().all_names() || below_.first().counts_rows())) {
-            bad_file(input_.path(),
-                     fmt::format("line {} names {} columns, and the lines below have one cell more, the first of which "
-                                 "may be names and the last of which is empty; --columns 1-{} or --columns 2- says "
-                                 "which are the columns",
-                                 first_number_, cells_ - 1, cells_ - 1));
+        if (is_short_ && empty > 0 &&
+            (below_.first().all_names() || below_.first().counts_rows())) {
+            bad_file(input_.path(), fmt::format("line {} names {} columns, and the lines below "
+                                                "have one cell more, the first of which "
+                                                "may be names and the last of which is empty; "
+                                                "--columns 1-{} or --columns 2- says "
+                                                "which are the columns",
+                                                first_number_, cells_ - 1, cells_ - 1));
         }
         const bool has_names = is_short_ && empty == 0;
         cells_ -= empty;
         if (cells_ == 0) refuse_empty();
         if (!options_.columns.empty()) {
-            table_.columns = parse_columns(input_.path(), options_.columns, cells_, names(has_names));
+            table_.columns =
+                parse_columns(input_.path(), options_.columns, cells_, names(has_names));
             return;
         }
         if (empty > 0)
-            say(fmt::format("{} at the end of each line {} left out", empty == 1 ? "an empty cell" : "empty cells",
+            say(fmt::format("{} at the end of each line {} left out",
+                            empty == 1 ? "an empty cell" : "empty cells",
                             empty == 1 ? "is" : "are"));
         if (table_.header) refuse_names_in_several();
         const std::int64_t index = cells_ > 1 && finds_index(has_names) ? 1 : 0;
@@ -283,14 +304,16 @@ private:
         return false;
     }
 
-    // Rows whose names are in several columns have as many cells without a name before those that have one.
+    // Rows whose names are in several columns have as many cells without a name before those that
+    // have one.
     void refuse_names_in_several() const {
         const std::int64_t unnamed = first_->empty_before;
         if (is_short_ || unnamed < 2 || unnamed >= cells_) return;
         bad_file(input_.path(),
-                 fmt::format("columns 1 to {} have no names: names of the rows or coordinates? --columns "
-                             "{}- leaves them out, --columns 1- reads them",
-                             unnamed, unnamed + 1));
+                 fmt::format(
+                     "columns 1 to {} have no names: names of the rows or coordinates? --columns "
+                     "{}- leaves them out, --columns 1- reads them",
+                     unnamed, unnamed + 1));
     }
 
     bool finds_index_without_header() {
@@ -310,16 +333,21 @@ private:
             return true;
         }
         const std::optional<std::int64_t> start = whole_number(top.top());
-        if (!start || *start > 1 || below_.count() + 1 < least_counted || !rest.counts_from(*start + 1)) return false;
-        if (!all.whole_beyond_first() && !below_.whole_beyond_first()) refuse_index("counts the rows");
+        if (!start || *start > 1 || below_.count() + 1 < least_counted ||
+            !rest.counts_from(*start + 1))
+            return false;
+        if (!all.whole_beyond_first() && !below_.whole_beyond_first())
+            refuse_index("counts the rows");
         say("column 1 counts the rows and is read as the others");
         return false;
     }
 
     [[noreturn]] void refuse_index(std::string_view why) const {
-        bad_file(input_.path(), fmt::format("column 1 {}: names of the rows or coordinates? --columns 2- leaves it "
-                                            "out, --columns 1- reads it",
-                                            why));
+        bad_file(
+            input_.path(),
+            fmt::format("column 1 {}: names of the rows or coordinates? --columns 2- leaves it "
+                        "out, --columns 1- reads it",
+                        why));
     }
 
     // Of the columns, where the first line has them.
@@ -331,7 +359,9 @@ private:
         return names;
     }
 
-    void say(const std::string& remark) { table_.remark += (table_.remark.empty() ? "" : "; ") + remark; }
+    void say(const std::string& remark) {
+        table_.remark += (table_.remark.empty() ? "" : "; ") + remark;
+    }
 
     ByteInput& input_;
     const TableOptions& options_;
@@ -343,7 +373,8 @@ private:
     std::int64_t cells_number_ = 0;  // of the line that has as many
     bool is_short_ = false;          // the first line has one cell less
     std::int64_t number_ = 0;        // of lines that are rows or names
-    // Since the last row: empty lines, those of them that may be rows, and comments; and comments before it.
+    // Since the last row: empty lines, those of them that may be rows, and comments; and comments
+    // before it.
     std::int64_t empty_ = 0, waiting_ = 0, comments_ = 0, passed_over_ = 0;
     std::vector<LineMark> waiting_marks_;
     Rows below_;

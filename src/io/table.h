@@ -23,10 +23,11 @@ struct LineMark {
 struct Table {
     Separator separator = Separator::comma;
     bool decimal_comma = false;
-    bool header = false;  // the first line names the columns: row r is line r + 1 of those that are not passed over
+    bool header = false;  // the first line names the columns: row r is line r + 1 of those that are
+                          // not passed over
     std::int64_t rows = 0;
-    std::int64_t empty_rows = 0;       // of them, of a table of one column: empty lines above others
-    std::int64_t cols = 0;             // that are read
+    std::int64_t empty_rows = 0;  // of them, of a table of one column: empty lines above others
+    std::int64_t cols = 0;        // that are read
     std::vector<ColumnRange> columns;  // where they are
     std::vector<LineMark> marks;       // of the first line and every lines_per_mark after it
     std::string remark;                // FileInfo::remark
@@ -58,7 +59,8 @@ struct FirstLine {
     bool may_be_names(bool whole) const;
 };
 
-// A row, of which all may be missing where tabs separate the cells; nothing; or a comment as NumPy's savetxt writes it.
+// A row, of which all may be missing where tabs separate the cells; nothing; or a comment as
+// NumPy's savetxt writes it.
 enum class LineKind { row, empty, comment };
 
 LineKind line_kind(std::string_view line, Separator separator);

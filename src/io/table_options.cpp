@@ -18,7 +18,8 @@ constexpr std::string_view header_key = ":header=", skip_key = ":skip=", decimal
 std::optional<std::int64_t> whole_number(std::string_view text) {
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (text.empty() || text[0] == '-' || end != text.data() + text.size() || error != std::errc{}) return {};
+    if (text.empty() || text[0] == '-' || end != text.data() + text.size() || error != std::errc{})
+        return {};
     return value;
 }
 
@@ -32,10 +33,11 @@ std::optional<std::string_view> take(std::string_view& text, std::string_view ke
 }
 
 [[noreturn]] void refuse_option(std::string_view text) {
-    bad_argument(fmt::format(
-        "options of a table: expected :header=yes, :header=no, :skip=N, :decimal=comma, :columns=LIST in this order, "
-        "got {}",
-        text));
+    bad_argument(
+        fmt::format("options of a table: expected :header=yes, :header=no, :skip=N, "
+                    ":decimal=comma, :columns=LIST in this order, "
+                    "got {}",
+                    text));
 }
 
 // What an item of a list of columns stands for: first and last, from 1 on.
@@ -59,20 +61,24 @@ Span span_of(const std::string& path, std::string_view item, std::int64_t cells,
     const std::string_view from = item.substr(0, dash);
     const std::string_view to = dash == std::string_view::npos ? from : item.substr(dash + 1);
     const std::optional<std::int64_t> first = whole_number(from);
-    const std::optional<std::int64_t> last = dash != std::string_view::npos && to.empty() ? cells : whole_number(to);
+    const std::optional<std::int64_t> last =
+        dash != std::string_view::npos && to.empty() ? cells : whole_number(to);
     if (first && last) {
         if (*first < 1 || *first > *last || *last > cells) {
-            bad_argument(fmt::format("{}: columns: expected places from 1 to {}, got {}", path, cells, item));
+            bad_argument(fmt::format("{}: columns: expected places from 1 to {}, got {}", path,
+                                     cells, item));
         }
         return {*first, *last};
     }
     const auto found = item.empty() ? names.end() : std::find(names.begin(), names.end(), item);
     if (found == names.end()) {
-        bad_argument(fmt::format("{}: columns: expected places (2, 2-, 2-5) or names of its {} columns{}, got \"{}\"{}",
-                                 path, cells, listed(names), item, did_you_mean(item, names)));
+        bad_argument(fmt::format(
+            "{}: columns: expected places (2, 2-, 2-5) or names of its {} columns{}, got \"{}\"{}",
+            path, cells, listed(names), item, did_you_mean(item, names)));
     }
     if (std::find(found + 1, names.end(), item) != names.end()) {
-        bad_argument(fmt::format("{}: columns: expected a name of one column, got \"{}\" of several", path, item));
+        bad_argument(fmt::format(
+            "{}: columns: expected a name of one column, got \"{}\" of several", path, item));
     }
     return {found - names.begin() + 1, found - names.begin() + 1};
 }
@@ -104,8 +110,8 @@ TableOptions parse_table_options(const std::string& text) {
     return options;
 }
 
-std::vector<ColumnRange> parse_columns(const std::string& path, std::string_view list, std::int64_t cells,
-                                       const std::vector<std::string>& names) {
+std::vector<ColumnRange> parse_columns(const std::string& path, std::string_view list,
+                                       std::int64_t cells, const std::vector<std::string>& names) {
     std::vector<ColumnRange> ranges;
     std::int64_t to = 0;
     for (std::size_t begin = 0; begin <= list.size();) {
@@ -120,8 +126,9 @@ std::vector<ColumnRange> parse_columns(const std::string& path, std::string_view
               [](const ColumnRange& a, const ColumnRange& b) { return a.first < b.first; });
     for (std::size_t i = 1; i < ranges.size(); ++i) {
         if (ranges[i].first >= ranges[i - 1].first + ranges[i - 1].count) continue;
-        bad_argument(fmt::format("{}: columns: expected each column once, got column {} twice in {}", path,
-                                 ranges[i].first + 1, list));
+        bad_argument(
+            fmt::format("{}: columns: expected each column once, got column {} twice in {}", path,
+                        ranges[i].first + 1, list));
     }
     return ranges;
 }
@@ -130,7 +137,8 @@ std::vector<ColumnRange> parse_columns(const std::string& path, std::string_view
 
 std::string table_format(const std::string& format, const TableOptions& options) {
     using namespace io;
-    if (options.skip < 0) bad_argument(fmt::format("skip: {}; expected a number of lines, at least 0", options.skip));
+    if (options.skip < 0)
+        bad_argument(fmt::format("skip: {}; expected a number of lines, at least 0", options.skip));
     std::string text = format;
     if (options.header) text += fmt::format("{}{}", header_key, *options.header ? "yes" : "no");
     if (options.skip > 0) text += fmt::format("{}{}", skip_key, options.skip);

@@ -23,7 +23,7 @@ struct ColumnRange {
 // The columns that `list` names ("2-", "1,4-6", "x,y"), of `cells` in a line, by ascending `first`.
 // `names`: of the columns, as far as they have some. Throws invalid_argument for a column that is
 // not there, or twice there.
-std::vector<ColumnRange> parse_columns(const std::string& path, std::string_view list, std::int64_t cells,
-                                       const std::vector<std::string>& names);
+std::vector<ColumnRange> parse_columns(const std::string& path, std::string_view list,
+                                       std::int64_t cells, const std::vector<std::string>& names);
 
 }  // namespace kith::io

@@ -12,8 +12,8 @@
 namespace kith {
 namespace io {
 
-// A place for one name. Places are never freed, only used again. Who takes the name out of a place owns it: its writer,
-// or a signal handler, which may free nothing.
+// A place for one name. Places are never freed, only used again. Who takes the name out of a place
+// owns it: its writer, or a signal handler, which may free nothing.
 struct TemporaryName::Slot {
     std::atomic<char*> path{nullptr};
     Slot* next = nullptr;
@@ -22,7 +22,8 @@ struct TemporaryName::Slot {
 namespace {
 
 std::atomic<TemporaryName::Slot*> first{nullptr};
-// Names that a signal handler took, each beginning with the address of the next, until there is another writer.
+// Names that a signal handler took, each beginning with the address of the next, until there is
+// another writer.
 std::atomic<char*> taken{nullptr};
 static_assert(std::atomic<char*>::is_always_lock_free, "a signal handler may touch these");
 

@@ -29,9 +29,11 @@ bool Lines::fill() {
     begin_ = 0;
     if (end_ >= longest_line) {
         bad_file(input_->path(),
-                 fmt::format("line {} is longer than {} bytes; expected a table in lines", number_, longest_line));
+                 fmt::format("line {} is longer than {} bytes; expected a table in lines", number_,
+                             longest_line));
     }
-    const auto some = static_cast<std::size_t>(std::min<std::int64_t>(static_cast<std::int64_t>(block), left));
+    const auto some =
+        static_cast<std::size_t>(std::min<std::int64_t>(static_cast<std::int64_t>(block), left));
     if (buffer_.size() < end_ + some)
         buffer_.resize(std::max(end_ + some, std::min(2 * buffer_.size(), longest_line + block)));
     input_->read_at(read_to_, buffer_.data() + end_, static_cast<std::int64_t>(some));
@@ -46,7 +48,8 @@ bool Lines::next(std::string_view& line) {
     for (;;) {
         const std::size_t length = end_ - begin_;
         if (length > searched) {
-            found = static_cast<const char*>(std::memchr(buffer_.data() + begin_ + searched, '\n', length - searched));
+            found = static_cast<const char*>(
+                std::memchr(buffer_.data() + begin_ + searched, '\n', length - searched));
         }
         if (found) break;
         searched = length;
@@ -54,7 +57,8 @@ bool Lines::next(std::string_view& line) {
         if (length == 0) return false;
         break;
     }
-    const std::size_t length = found ? static_cast<std::size_t>(found - buffer_.data()) - begin_ : end_ - begin_;
+    const std::size_t length =
+        found ? static_cast<std::size_t>(found - buffer_.data()) - begin_ : end_ - begin_;
     line_offset_ = read_to_ - static_cast<std::int64_t>(end_ - begin_);
     line = {buffer_.data() + begin_, length};
     begin_ += length + (found ? 1 : 0);
@@ -95,8 +99,9 @@ bool Cells::next(std::string_view& cell) {
         from = rest_.find('"', first + 1);
         if (from == std::string_view::npos) from = rest_.size();
     }
-    const std::size_t end = separator_ == Separator::blanks ? rest_.find_first_of(blanks, from)
-                                                            : rest_.find(static_cast<char>(separator_), from);
+    const std::size_t end = separator_ == Separator::blanks
+                                ? rest_.find_first_of(blanks, from)
+                                : rest_.find(static_cast<char>(separator_), from);
     cell = trimmed(rest_.substr(0, end));
     quoted_ = quote && cell.size() > 1 && cell.back() == '"';
     if (quoted_) cell = trimmed(cell.substr(1, cell.size() - 2));
@@ -111,7 +116,8 @@ std::int64_t empty_at_end(std::string_view line, Separator separator) {
     if (line.find('"') != std::string_view::npos) {
         // Separators in quotes, which may never be closed, end no cell.
         Cells cells(line, separator);
-        for (std::string_view cell; cells.next(cell);) count = cell.empty() && !cells.quoted() ? count + 1 : 0;
+        for (std::string_view cell; cells.next(cell);)
+            count = cell.empty() && !cells.quoted() ? count + 1 : 0;
         return count;
     }
     for (;;) {

@@ -15,8 +15,8 @@ class Lines {
 public:
     // From `offset` on, which is the start of line `number`, counted from 1.
     explicit Lines(ByteInput& input, std::int64_t offset = 0, std::int64_t number = 1);
-    // The next line, without its end; valid until the next call. False at the end of the file. Throws bad_file for a
-    // line that is longer than 64 MiB.
+    // The next line, without its end; valid until the next call. False at the end of the file.
+    // Throws bad_file for a line that is longer than 64 MiB.
     bool next(std::string_view& line);
     // Of the line that next() gave last.
     std::int64_t offset() const { return line_offset_; }
@@ -36,8 +36,8 @@ private:
 // `blanks`: any number of blanks and tabs, also before and after the cells.
 enum class Separator : char { comma = ',', semicolon = ';', tab = '\t', blanks = ' ' };
 
-// The separator of a table by one of its lines: the first of semicolon, comma, tab that it has outside of quotes; the
-// comma left out where it is that of decimals.
+// The separator of a table by one of its lines: the first of semicolon, comma, tab that it has
+// outside of quotes; the comma left out where it is that of decimals.
 Separator separator_of(std::string_view line, bool decimal_comma);
 
 // Without the blanks around it, a byte order mark and a carriage return.

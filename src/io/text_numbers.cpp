@@ -14,7 +14,8 @@ bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-// Whether a decimal number beyond the range of a type is above it, not below: the power of ten of its first digit.
+// Whether a decimal number beyond the range of a type is above it, not below: the power of ten of
+// its first digit.
 bool is_large(std::string_view text) {
     const std::size_t e = text.find_first_of("eE");
     std::int64_t power = 0;
@@ -44,7 +45,8 @@ Parsed parse(std::string_view text, T& value) {
     }
     if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (end != text.data() + text.size() || error == std::errc::invalid_argument) return Parsed::other;
+    if (end != text.data() + text.size() || error == std::errc::invalid_argument)
+        return Parsed::other;
     if (error == std::errc{}) return Parsed::number;
     if (is_large(text)) return Parsed::too_large;
     value = text[0] == '-' ? T{-0.0F} : T{0};
@@ -70,13 +72,14 @@ Parsed parse_number(std::string_view text, double& value) {
 Parsed parse_number(std::string_view text, std::int64_t& value) {
     if (text.size() > 1 && text[0] == '+' && is_digit(text[1])) text.remove_prefix(1);
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (end != text.data() + text.size() || error == std::errc::invalid_argument) return Parsed::other;
+    if (end != text.data() + text.size() || error == std::errc::invalid_argument)
+        return Parsed::other;
     return error == std::errc{} ? Parsed::number : Parsed::too_large;
 }
 
 bool stands_for_nothing(std::string_view text) {
-    static constexpr std::array<std::string_view, 11> all{"NA",   "N/A",  "n/a", "<NA>", "#N/A",   "NULL",
-                                                          "null", "None", "NaT", "NIL",  "missing"};
+    static constexpr std::array<std::string_view, 11> all{
+        "NA", "N/A", "n/a", "<NA>", "#N/A", "NULL", "null", "None", "NaT", "NIL", "missing"};
     return std::find(all.begin(), all.end(), text) != all.end();
 }
 

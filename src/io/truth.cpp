@@ -1,4 +1,5 @@
-// big-ann ground truth: u32 queries, u32 k, then all ids as u32, then all distances as f32, unless there are ids alone.
+// big-ann ground truth: u32 queries, u32 k, then all ids as u32, then all distances as f32, unless
+// there are ids alone.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -30,17 +31,22 @@ TruthShape examine(ByteInput& input, bool ids_alone) {
     // Ids and distances are together as large as one matrix of 64-bit elements.
     const std::int64_t bytes = matrix_bytes(queries, k, ElementType::i64);
     if (queries < 1 || k < 1)
-        bad_bytes(input.path(), 0, "at least one query and k >= 1", fmt::format("{} x {}", queries, k));
+        bad_bytes(input.path(), 0, "at least one query and k >= 1",
+                  fmt::format("{} x {}", queries, k));
     // Counted no further than the header says.
     const std::int64_t most = std::min(bytes, INT64_MAX - header_bytes);
-    const std::int64_t found = bytes < 0 ? -1 : input.size_within(header_bytes + most) - header_bytes;
+    const std::int64_t found =
+        bytes < 0 ? -1 : input.size_within(header_bytes + most) - header_bytes;
     const bool alone = ids_alone && found == bytes / 2;
     if (bytes < 0 || (found != bytes && !alone)) {
-        const char* const advice = found == bytes / 2 ? " (where these are ids alone, FILE/ids reads them)" : "";
+        const char* const advice =
+            found == bytes / 2 ? " (where these are ids alone, FILE/ids reads them)" : "";
         bad_bytes(input.path(), header_bytes,
                   fmt::format("{} bytes up to the end of the file ({} x {} ids and distances)",
                               bytes < 0 ? "more than 2^63" : fmt::format("{}", bytes), queries, k),
-                  bytes < 0 ? "less" : fmt::format("{}{}{}", found, input.is_counted() ? "" : " or more", advice));
+                  bytes < 0
+                      ? "less"
+                      : fmt::format("{}{}{}", found, input.is_counted() ? "" : " or more", advice));
     }
     return {queries, k, bytes / 2, found == bytes};
 }
@@ -56,17 +62,20 @@ public:
     void read(std::int64_t first, std::int64_t count, std::byte* out) override {
         const std::int64_t row_bytes = info_.cols * static_cast<std::int64_t>(sizeof(float));
         input_->read_at(offset_ + first * row_bytes, out, count * row_bytes);
-        if (info_.type == ElementType::i32) require_narrow(first, reinterpret_cast<const std::int32_t*>(out), count);
+        if (info_.type == ElementType::i32)
+            require_narrow(first, reinterpret_cast<const std::int32_t*>(out), count);
     }
 
 private:
     // Ids are u32 in the file, all ones where there is none.
     void require_narrow(std::int64_t first, const std::int32_t* ids, std::int64_t count) const {
-        const auto* const wide = std::find_if(ids, ids + count * info_.cols, [](std::int32_t id) { return id < -1; });
+        const auto* const wide =
+            std::find_if(ids, ids + count * info_.cols, [](std::int32_t id) { return id < -1; });
         if (wide == ids + count * info_.cols) return;
         bad_file(input_->path(),
-                 fmt::format("row {}, column {}: expected ids below 2^31, found {}", first + (wide - ids) / info_.cols,
-                             (wide - ids) % info_.cols, static_cast<std::uint32_t>(*wide)));
+                 fmt::format("row {}, column {}: expected ids below 2^31, found {}",
+                             first + (wide - ids) / info_.cols, (wide - ids) % info_.cols,
+                             static_cast<std::uint32_t>(*wide)));
     }
 
     std::unique_ptr<ByteInput> input_;
@@ -91,11 +100,13 @@ void append_as(FlatSink& sink, const From* values, std::int64_t rows, std::int64
 SourcePtr open_truth(const Location& location) {
     const std::string& part = location.dataset;
     if (!part.empty() && part != "ids" && part != "distances") {
-        bad_argument(fmt::format("{}: expected the part ids or distances, got {}", location.file, part));
+        bad_argument(
+            fmt::format("{}: expected the part ids or distances, got {}", location.file, part));
     }
     std::unique_ptr<ByteInput> input = open_bytes(location);
     const TruthShape shape = examine(*input, !part.empty());
-    if (part == "distances" && !shape.distances) bad_file(input->path(), "expected distances, found ids alone");
+    if (part == "distances" && !shape.distances)
+        bad_file(input->path(), "expected distances, found ids alone");
     return std::make_unique<TruthSource>(std::move(input), shape, part != "distances");
 }
 
@@ -105,8 +116,9 @@ std::vector<std::string> names_truth(const Location& location) {
 }
 
 SinkPtr create_truth(const Target& target, const FileInfo&) {
-    bad_argument(
-        fmt::format("{}: a ground-truth file holds ids and distances; expected a format of one matrix", target.file));
+    bad_argument(fmt::format(
+        "{}: a ground-truth file holds ids and distances; expected a format of one matrix",
+        target.file));
 }
 
 }  // namespace io
@@ -116,9 +128,10 @@ void write_big_ann_truth(OutputSet& outputs, const std::string& path, const Neig
     using namespace io;
     const std::int64_t q = neighbors.queries, k = neighbors.k;
     const bool wide = neighbors.distances.empty();
-    if (!has_all_ids(neighbors) ||
-        (wide ? neighbors.distances64.size() : neighbors.distances.size()) != neighbors.ids.size()) {
-        bad_argument(fmt::format("{}: expected {} x {} ids and distances, at least one of each", path, q, k));
+    if (!has_all_ids(neighbors) || (wide ? neighbors.distances64.size()
+                                         : neighbors.distances.size()) != neighbors.ids.size()) {
+        bad_argument(fmt::format("{}: expected {} x {} ids and distances, at least one of each",
+                                 path, q, k));
     }
     for (const std::int64_t id : neighbors.ids) {
         if (id < -1 || id > std::numeric_limits<std::int32_t>::max()) {
@@ -159,8 +172,8 @@ Neighbors read_big_ann_truth(const std::string& path) {
     neighbors.ids.resize(cells);
     for (std::size_t i = 0; i < cells; i += step) {
         const std::size_t some = std::min(step, cells - i);
-        input->read_at(header_bytes + static_cast<std::int64_t>(i * sizeof(std::int32_t)), ids.data(),
-                       static_cast<std::int64_t>(some * sizeof(std::int32_t)));
+        input->read_at(header_bytes + static_cast<std::int64_t>(i * sizeof(std::int32_t)),
+                       ids.data(), static_cast<std::int64_t>(some * sizeof(std::int32_t)));
         std::transform(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(some),
                        neighbors.ids.begin() + static_cast<std::ptrdiff_t>(i),
                        [](std::uint32_t id) { return id == UINT32_MAX ? -1 : std::int64_t{id}; });

@@ -1,4 +1,5 @@
-// The members of a ZIP archive (PKWARE's APPNOTE.TXT 6.3), stored or deflated, zip64 too, each as an input.
+// The members of a ZIP archive (PKWARE's APPNOTE.TXT 6.3), stored or deflated, zip64 too, each as
+// an input.
 #pragma once
 
 #include <cstdint>

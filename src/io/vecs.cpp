@@ -1,4 +1,5 @@
-// fvecs, ivecs, bvecs (TEXMEX, Jégou et al. 2011): each row is its length d as i32, then d elements; all d are equal.
+// fvecs, ivecs, bvecs (TEXMEX, Jégou et al. 2011): each row is its length d as i32, then d
+// elements; all d are equal.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -29,13 +30,13 @@ void require_room(ByteInput& input, std::int64_t d, ElementType type, std::int64
     std::int64_t limit = 0;
     if (__builtin_mul_overflow(most_rows, stride, &limit)) return;
     const std::int64_t rows = input.size_within(limit) / stride;
-    input.require_room(
-        rows * (stride - prefix_bytes),
-        fmt::format("{} ({}{} x {} {})", input.path(), rows, input.is_counted() ? "" : " or more", d, name(type)));
+    input.require_room(rows * (stride - prefix_bytes),
+                       fmt::format("{} ({}{} x {} {})", input.path(), rows,
+                                   input.is_counted() ? "" : " or more", d, name(type)));
 }
 
-[[noreturn]] void refuse_length(const std::string& path, std::int64_t row, std::int64_t stride, std::int64_t expected,
-                                std::int32_t found) {
+[[noreturn]] void refuse_length(const std::string& path, std::int64_t row, std::int64_t stride,
+                                std::int64_t expected, std::int32_t found) {
     bad_bytes(path, row * stride, fmt::format("row {}: length {} as of row 0", row, expected),
               fmt::format("{}", found));
 }
@@ -43,7 +44,8 @@ void require_room(ByteInput& input, std::int64_t d, ElementType type, std::int64
 // Reads the lengths of rows out of bytes that come piece by piece.
 class Lengths {
 public:
-    Lengths(std::string path, std::int32_t d, std::int64_t stride) : path_(std::move(path)), d_(d), stride_(stride) {}
+    Lengths(std::string path, std::int32_t d, std::int64_t stride)
+        : path_(std::move(path)), d_(d), stride_(stride) {}
 
     void look(const std::byte* bytes, std::int64_t count) {
         const std::int64_t end = at_ + count;
@@ -74,13 +76,14 @@ FileInfo examine(ByteInput& input, const char* format, ElementType type) {
     const auto d = input.value_at<std::int32_t>(0);
     if (d < 1) bad_bytes(input.path(), 0, "a row length of at least 1", fmt::format("{}", d));
     const std::int64_t stride = prefix_bytes + d * static_cast<std::int64_t>(size_of(type));
-    input.watch([lengths = Lengths(input.path(), d, stride)](const std::byte* bytes, std::int64_t count) mutable {
-        lengths.look(bytes, count);
-    });
+    input.watch(
+        [lengths = Lengths(input.path(), d, stride)](
+            const std::byte* bytes, std::int64_t count) mutable { lengths.look(bytes, count); });
     require_room(input, d, type, stride);
     const std::int64_t rows = input.size() / stride;
     if (const std::int64_t rest = input.size() % stride) {
-        bad_bytes(input.path(), rows * stride, fmt::format("row {}: {} bytes (d = {})", rows, stride, d),
+        bad_bytes(input.path(), rows * stride,
+                  fmt::format("row {}: {} bytes (d = {})", rows, stride, d),
                   fmt::format("{} bytes up to the end of the file", rest));
     }
     return {format, rows, d, type};
@@ -104,7 +107,8 @@ public:
                 const std::byte* row = block.data() + i * stride_;
                 std::int32_t d = 0;
                 std::memcpy(&d, row, sizeof d);
-                if (d != info_.cols) refuse_length(input_->path(), first + i, stride_, info_.cols, d);
+                if (d != info_.cols)
+                    refuse_length(input_->path(), first + i, stride_, info_.cols, d);
                 std::memcpy(out, row + prefix_bytes, static_cast<std::size_t>(row_bytes_));
             }
         }
@@ -131,7 +135,8 @@ public:
             const std::int64_t some = std::min(step, count);
             for (std::int64_t i = 0; i < some; ++i, rows += row_bytes_) {
                 std::memcpy(block.data() + i * stride, &d_, sizeof d_);
-                std::memcpy(block.data() + i * stride + prefix_bytes, rows, static_cast<std::size_t>(row_bytes_));
+                std::memcpy(block.data() + i * stride + prefix_bytes, rows,
+                            static_cast<std::size_t>(row_bytes_));
             }
             output_->write(block.data(), some * stride);
         }
@@ -155,7 +160,8 @@ SinkPtr create_vecs(const Target& target, const FileInfo& info, const char* type
     require_type(target, info, type);
     constexpr std::int64_t limit = std::numeric_limits<std::int32_t>::max();
     if (info.cols > limit) {
-        bad_argument(fmt::format("{}: expected at most {} columns, got {}", target.file, limit, info.cols));
+        bad_argument(
+            fmt::format("{}: expected at most {} columns, got {}", target.file, limit, info.cols));
     }
     return std::make_unique<VecsSink>(target, info);
 }

@@ -1,5 +1,5 @@
-// Zip archives of stored members: local header, bytes, ..., central directory (PKWARE's APPNOTE 6.3, sections 4.3 and
-// 4.5.3).
+// Zip archives of stored members: local header, bytes, ..., central directory (PKWARE's
+// APPNOTE 6.3, sections 4.3 and 4.5.3).
 #include "io/zip.h"
 
 #include <zlib.h>
@@ -53,7 +53,8 @@ void ZipWriter::write(const std::string& bytes) {
     offset_ += bytes.size();
 }
 
-void ZipWriter::add(const std::string& name, std::int64_t size, const std::function<void(const Put&)>& produce) {
+void ZipWriter::add(const std::string& name, std::int64_t size,
+                    const std::function<void(const Put&)>& produce) {
     uLong crc = crc32(0, nullptr, 0);
     std::int64_t produced = 0;
     produce([&](const void* bytes, std::int64_t count) {
@@ -61,7 +62,8 @@ void ZipWriter::add(const std::string& name, std::int64_t size, const std::funct
         produced += count;
     });
     if (produced != size) throw std::logic_error("zip: a member of another size than was said");
-    const Member member{name, static_cast<std::uint32_t>(crc), static_cast<std::uint64_t>(size), offset_};
+    const Member member{name, static_cast<std::uint32_t>(crc), static_cast<std::uint64_t>(size),
+                        offset_};
     members_.push_back(member);
     write(Record()
               .u32(0x04034b50)

@@ -15,9 +15,10 @@ using Put = std::function<void(const void* bytes, std::int64_t count)>;
 class ZipWriter {
 public:
     explicit ZipWriter(Put put) : put_(std::move(put)) {}
-    // A member of `size` bytes. `produce` puts them; it is called twice and must put the same: its checksum comes
-    // first.
-    void add(const std::string& name, std::int64_t size, const std::function<void(const Put&)>& produce);
+    // A member of `size` bytes. `produce` puts them; it is called twice and must put the same: its
+    // checksum comes first.
+    void add(const std::string& name, std::int64_t size,
+             const std::function<void(const Put&)>& produce);
     // The directory, after the last member.
     void finish();
 

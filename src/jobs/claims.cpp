@@ -55,7 +55,8 @@ std::int64_t changed_at(const struct stat& status) {
 }
 
 double steady_seconds() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
 }
 
 int create(const std::string& path) {
@@ -70,7 +71,8 @@ int create_beside(const std::string& path, std::string& name) {
     for (;;) {
         name = fmt::format("{}{}{}-{}-{}", path, beside, own.host, own.pid, beside_counter++);
         // One of an earlier process of the same number may have stayed.
-        if (const int descriptor = create(name); descriptor >= 0 || errno != EEXIST) return descriptor;
+        if (const int descriptor = create(name); descriptor >= 0 || errno != EEXIST)
+            return descriptor;
     }
 }
 
@@ -78,15 +80,17 @@ int create_beside(const std::string& path, std::string& name) {
 bool is_same(int descriptor, const std::string& path) {
     struct stat own {
     }, named{};
-    return ::fstat(descriptor, &own) == 0 && ::stat(path.c_str(), &named) == 0 && own.st_dev == named.st_dev &&
-           own.st_ino == named.st_ino;
+    return ::fstat(descriptor, &own) == 0 && ::stat(path.c_str(), &named) == 0 &&
+           own.st_dev == named.st_dev && own.st_ino == named.st_ino;
 }
 
 [[noreturn]] void refuse(const std::string& path) {
-    throw Error(ErrorCode::bad_file, fmt::format("{}: cannot claim the unit: {}", path, std::strerror(errno)));
+    throw Error(ErrorCode::bad_file,
+                fmt::format("{}: cannot claim the unit: {}", path, std::strerror(errno)));
 }
 
-// Gives the open file at `own` the name `file` too, or instead; false where there is a file of that name.
+// Gives the open file at `own` the name `file` too, or instead; false where there is a file of that
+// name.
 bool name_first(int descriptor, const std::string& own, const std::string& file) {
     if (::link(own.c_str(), file.c_str()) == 0) return true;
     // A server that was asked twice says of its own link that it is there already.
@@ -116,7 +120,8 @@ ClaimText parse_claim(std::string_view text) {
     const Json json = parse_json(text, "the claim", most_claim_values);
     const Fields fields(json, "the claim");
     ClaimText claim;
-    claim.standing = {fields.real("share", 0, 1), fields.real("pairs", 0, most), fields.real("seconds", 0, most)};
+    claim.standing = {fields.real("share", 0, 1), fields.real("pairs", 0, most),
+                      fields.real("seconds", 0, most)};
     claim.lease = fields.real("lease", shortest_lease, longest_lease);
     claim.process = process_from(fields);
     return claim;
@@ -136,13 +141,15 @@ struct Claim::State {
     std::thread renewing;  // none where the system has no more threads: then report() renews
     double renewed = steady_seconds();
 
-    State(std::string path_, int descriptor, double lease_) : path(std::move(path_)), file(descriptor), lease(lease_) {}
+    State(std::string path_, int descriptor, double lease_)
+        : path(std::move(path_)), file(descriptor), lease(lease_) {}
 
     // What cannot be written, as to a full disk, costs the message; the time is set by itself.
     bool renew(const Standing& now) const {
         const std::string text = claim_text(now, lease);
         const ssize_t put = ::pwrite(file.get(), text.data(), text.size(), 0);
-        const bool written = put == static_cast<ssize_t>(text.size()) && ::ftruncate(file.get(), put) == 0;
+        const bool written =
+            put == static_cast<ssize_t>(text.size()) && ::ftruncate(file.get(), put) == 0;
         (void)::futimens(file.get(), nullptr);
         return written;
     }
@@ -181,7 +188,9 @@ Claim::~Claim() {
 void Claim::report(const Standing& standing) {
     const std::lock_guard<std::mutex> lock(state_->mutex);
     state_->standing = standing;
-    if (state_->renewing.joinable() || steady_seconds() - state_->renewed < state_->lease / renewals) return;
+    if (state_->renewing.joinable() ||
+        steady_seconds() - state_->renewed < state_->lease / renewals)
+        return;
     state_->renew(standing);
     state_->renewed = steady_seconds();
 }
@@ -246,7 +255,8 @@ std::optional<Seen> Claims::look(const std::string& name, double time) {
     Watched& watched = watched_.try_emplace(name, Watched{changed, now}).first->second;
     if (watched.changed != changed) watched = {changed, now};
     seen.age = time - static_cast<double>(changed) * 1e-9;
-    seen.stale = (seen.process && is_gone(*seen.process)) || seen.age > lease || now - watched.since > lease;
+    seen.stale =
+        (seen.process && is_gone(*seen.process)) || seen.age > lease || now - watched.since > lease;
     return seen;
 }
 

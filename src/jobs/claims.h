@@ -1,8 +1,10 @@
-// Claims with leases: which worker is at which unit. They keep workers from doing the same; that two do is no harm.
+// Claims with leases: which worker is at which unit. They keep workers from doing the same; that
+// two do is no harm.
 //
-// A claim is a file that only one worker can create. While it works it writes into the file, which keeps its time of
-// change young by the clock of the file system. A claim that has not been written to for its lease is stale: whoever
-// finds it takes it over. Three signs make it so, none of which trusts the clock of a machine:
+// A claim is a file that only one worker can create. While it works it writes into the file, which
+// keeps its time of change young by the clock of the file system. A claim that has not been written
+// to for its lease is stale: whoever finds it takes it over. Three signs make it so, none of which
+// trusts the clock of a machine:
 //   - the worker ran on this machine, and is gone;
 //   - the file is older than the lease, both times by the file system;
 //   - it has not changed while this worker has watched it for a lease, whatever its time says.
@@ -27,7 +29,8 @@ struct Standing {
     double seconds = 0;  // that those took
 };
 
-// A unit that this worker is at. A thread renews the lease until the claim is destroyed, which removes the file.
+// A unit that this worker is at. A thread renews the lease until the claim is destroyed, which
+// removes the file.
 class Claim {
 public:
     ~Claim();
@@ -73,7 +76,8 @@ public:
     // `lease`: seconds, of the claims that are made here.
     Claims(std::string folder, double lease);
 
-    // Claims a unit that nobody is at, or that has a stale claim. Throws bad_file where files cannot be made.
+    // Claims a unit that nobody is at, or that has a stale claim. Throws bad_file where files
+    // cannot be made.
     std::unique_ptr<Claim> take(const std::string& name);
     // All that there are, in no order. What is no regular file is a stale claim.
     std::vector<Seen> list();

@@ -21,8 +21,8 @@ constexpr std::size_t longest_shown = 60;  // bytes of a value in a message
     throw Error(ErrorCode::bad_file, fmt::format("{}: {}", what, why));
 }
 
-// Judges the events of the parser. Json::parse() takes judges as well, but then looks through all elements of an array
-// after each object in it.
+// Judges the events of the parser. Json::parse() takes judges as well, but then looks through all
+// elements of an array after each object in it.
 class Bounds final : public nlohmann::json_sax<Json> {
 public:
     Bounds(const std::string& what, std::int64_t most_values) : what_(what), left_(most_values) {}
@@ -42,10 +42,13 @@ public:
     bool key(string_t& name) override {
         if (keys_.back().size() == most_members)
             damaged(what_, fmt::format("expected objects of at most {} members", most_members));
-        if (!keys_.back().insert(name).second) damaged(what_, fmt::format("expected {} once", Json(name).dump()));
+        if (!keys_.back().insert(name).second)
+            damaged(what_, fmt::format("expected {} once", Json(name).dump()));
         return true;
     }
-    bool parse_error(std::size_t, const std::string&, const Json::exception&) override { return false; }
+    bool parse_error(std::size_t, const std::string&, const Json::exception&) override {
+        return false;
+    }
 
 private:
     bool value() {
@@ -53,7 +56,8 @@ private:
         return true;
     }
     bool enter() {
-        if (keys_.size() == deepest) damaged(what_, fmt::format("expected at most {} levels", deepest));
+        if (keys_.size() == deepest)
+            damaged(what_, fmt::format("expected at most {} levels", deepest));
         keys_.emplace_back();
         return value();
     }
@@ -99,11 +103,12 @@ bool Fields::flag(const char* key) const {
 
 std::int64_t Fields::integer(const char* key, std::int64_t least, std::int64_t most) const {
     const Json& value = member(key);
-    const bool fits =
-        value.is_number_integer() && !(value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX);
+    const bool fits = value.is_number_integer() &&
+                      !(value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX);
     const std::int64_t number = fits ? value.get<std::int64_t>() : 0;
     if (fits && number >= least && number <= most) return number;
-    refuse(key, least == most ? fmt::format("{}", least) : fmt::format("a whole number from {} to {}", least, most));
+    refuse(key, least == most ? fmt::format("{}", least)
+                              : fmt::format("a whole number from {} to {}", least, most));
 }
 
 double Fields::real(const char* key, double least, double most) const {

@@ -13,7 +13,8 @@ namespace kith::groundtruth {
 // a member twice; where values lie deeper than any of ours, or are more than `most_values`.
 Json parse_json(std::string_view text, const std::string& what, std::int64_t most_values);
 
-// The members of an object. All throw bad_file, naming the member, what it is and what was expected.
+// The members of an object. All throw bad_file, naming the member, what it is and what was
+// expected.
 class Fields {
 public:
     // `what`: the object, in messages.

@@ -21,9 +21,10 @@
 namespace kith::groundtruth {
 namespace {
 
-// Shards are as large as memory permits: fewer of them means fewer results to keep and to merge. Blocks are then cut so
-// that a unit has about this many pairs, and little is lost with one: on two cores some minutes, on a GPU a tenth of a
-// second (docs/performance.md has the rates). Smaller blocks would cost more in preparing their shard.
+// Shards are as large as memory permits: fewer of them means fewer results to keep and to merge.
+// Blocks are then cut so that a unit has about this many pairs, and little is lost with one: on two
+// cores some minutes, on a GPU a tenth of a second (docs/performance.md has the rates). Smaller
+// blocks would cost more in preparing their shard.
 constexpr double unit_pairs = 0x1p36, least_block_rows = 0x1p12;
 constexpr std::int64_t most_block_rows = std::int64_t{1} << 16;
 
@@ -33,12 +34,17 @@ std::string new_id() {
 }
 
 void check_options(const InitOptions& options) {
-    const auto refuse = [](const std::string& message) { throw Error(ErrorCode::invalid_argument, message); };
+    const auto refuse = [](const std::string& message) {
+        throw Error(ErrorCode::invalid_argument, message);
+    };
     if (options.base.empty()) refuse("base: expected at least one file");
-    if (options.graph != options.queries.empty()) refuse("expected either queries, or graph for a graph of the base");
+    if (options.graph != options.queries.empty())
+        refuse("expected either queries, or graph for a graph of the base");
     if (options.k < 1) refuse(fmt::format("k is {}: expected at least 1", options.k));
-    if (options.shard_rows < 0) refuse(fmt::format("shard_rows: {}; expected at least 1", options.shard_rows));
-    if (options.query_rows < 0) refuse(fmt::format("query_rows: {}; expected at least 1", options.query_rows));
+    if (options.shard_rows < 0)
+        refuse(fmt::format("shard_rows: {}; expected at least 1", options.shard_rows));
+    if (options.query_rows < 0)
+        refuse(fmt::format("query_rows: {}; expected at least 1", options.query_rows));
 }
 
 // All rows at once, for what is estimated from them.
@@ -52,7 +58,8 @@ Matrix whole(const Rows& rows, Stop& stop) {
         }
         if (part.info.type != all.info.type)
             throw Error(ErrorCode::invalid_argument,
-                        fmt::format("{}: values that f32 does not hold, among files of values that it holds; give the "
+                        fmt::format("{}: values that f32 does not hold, among files of values that "
+                                    "it holds; give the "
                                     "metric's numbers by variances or inverse_covariance",
                                     file.path));
         require_memory(static_cast<std::int64_t>(part.bytes.size()), file.path);
@@ -65,7 +72,8 @@ Matrix whole(const Rows& rows, Stop& stop) {
 // The numbers of a metric, row by row.
 std::vector<double> copied(const char* name, const MatrixView& numbers) {
     if (numbers.type != ElementType::f64 || numbers.device != host_memory)
-        throw Error(ErrorCode::invalid_argument, fmt::format("{}: expected f64 in host memory", name));
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("{}: expected f64 in host memory", name));
     std::vector<double> all;
     const auto* const data = static_cast<const double*>(numbers.data);
     for (std::int64_t row = 0; row < numbers.rows; ++row) {
@@ -76,8 +84,8 @@ std::vector<double> copied(const char* name, const MatrixView& numbers) {
     return all;
 }
 
-// The job's own copy of the numbers that the metric points to. Those that are not given are those of all points, as a
-// search would take them.
+// The job's own copy of the numbers that the metric points to. Those that are not given are those
+// of all points, as a search would take them.
 void complete_metric(Job& job, Stop& stop) {
     const bool covariance = job.metric.id == MetricId::mahalanobis;
     if (!covariance && job.metric.id != MetricId::seuclidean) return;
@@ -107,7 +115,8 @@ Matrix first_row(const Rows& rows) {
 void check_search(const Job& job) {
     if (!job.graph && job.queries.cols != job.base.cols)
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("queries: {} columns; expected {}, as base has", job.queries.cols, job.base.cols));
+                    fmt::format("queries: {} columns; expected {}, as base has", job.queries.cols,
+                                job.base.cols));
     Options options;
     options.metric = job.metric;
     options.device = "cpu";
@@ -116,12 +125,13 @@ void check_search(const Job& job) {
 
 // What the manifest holds, before that many pieces are made.
 void require_few_units(std::int64_t shards, std::int64_t blocks) {
-    if (shards <= most_pieces && blocks <= most_pieces - shards && shards <= most_units / blocks) return;
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("{} shards x {} blocks; expected at most {} of both and {} units: larger ones, by more memory, "
-                    "shard_rows or query_rows",
-                    shards, blocks, most_pieces, most_units));
+    if (shards <= most_pieces && blocks <= most_pieces - shards && shards <= most_units / blocks)
+        return;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} shards x {} blocks; expected at most {} of both and {} units: "
+                            "larger ones, by more memory, "
+                            "shard_rows or query_rows",
+                            shards, blocks, most_pieces, most_units));
 }
 
 void cut_rows(Job& job, const InitOptions& options) {
@@ -133,12 +143,16 @@ void cut_rows(Job& job, const InitOptions& options) {
     sizes.most_queries = given ? options.query_rows : std::min(most_block_rows, job.queries.count);
     sizes.fixed_queries = given;
     const RowCut rows = cut_by_memory(sizes, "a worker");
-    const std::int64_t shard = std::min(options.shard_rows > 0 ? options.shard_rows : rows.points, job.base.count);
+    const std::int64_t shard =
+        std::min(options.shard_rows > 0 ? options.shard_rows : rows.points, job.base.count);
     // Half of the units that there may be: each file ends in a shorter block.
-    const double shards = static_cast<double>(pieces_of(job.base, shard)), most = static_cast<double>(most_units) / 2;
-    const double enough = std::max({least_block_rows, std::ceil(unit_pairs / static_cast<double>(shard)),
-                                    std::ceil(static_cast<double>(job.queries.count) * shards / most)});
-    std::int64_t block = given ? rows.queries : std::min(rows.queries, static_cast<std::int64_t>(enough));
+    const double shards = static_cast<double>(pieces_of(job.base, shard)),
+                 most = static_cast<double>(most_units) / 2;
+    const double enough =
+        std::max({least_block_rows, std::ceil(unit_pairs / static_cast<double>(shard)),
+                  std::ceil(static_cast<double>(job.queries.count) * shards / most)});
+    std::int64_t block =
+        given ? rows.queries : std::min(rows.queries, static_cast<std::int64_t>(enough));
     block = std::min(block, job.queries.count);
     require_few_units(pieces_of(job.base, shard), pieces_of(job.queries, block));
     cut(job.queries, block);
@@ -176,7 +190,8 @@ JobInfo init(const std::string& folder, const InitOptions& options) {
     job.memory = options.memory;
     job.metric = options.metric;
     job.base = open_rows("base", options.base, options.format, stop);
-    job.queries = options.graph ? job.base : open_rows("queries", {options.queries}, options.format, stop);
+    job.queries =
+        options.graph ? job.base : open_rows("queries", {options.queries}, options.format, stop);
     complete_metric(job, stop);
     check_search(job);
     cut_rows(job, options);

@@ -26,7 +26,8 @@
 namespace kith::groundtruth {
 namespace {
 
-// Of the metric, into the job that points to them. Throws bad_file unless the file holds `checksum`.
+// Of the metric, into the job that points to them. Throws bad_file unless the file holds
+// `checksum`.
 void read_numbers(Job& job, std::uint32_t checksum) {
     const std::string path = numbers_path(job);
     const bool square = job.metric.id == MetricId::mahalanobis;
@@ -36,12 +37,14 @@ void read_numbers(Job& job, std::uint32_t checksum) {
     const auto changed = [&] {
         throw Error(ErrorCode::bad_file, fmt::format("{}: changed since the job was made", path));
     };
-    if (found.rows != expected.rows || found.cols != expected.cols || found.type != expected.type) changed();
+    if (found.rows != expected.rows || found.cols != expected.cols || found.type != expected.type)
+        changed();
     require_memory(found.rows * found.cols * static_cast<std::int64_t>(sizeof(double)), path);
     job.numbers.resize(static_cast<std::size_t>(found.rows * found.cols));
     reader.read(0, found.rows, reinterpret_cast<std::byte*>(job.numbers.data()));
     if (checksum_of(job.numbers) != checksum) changed();
-    (square ? job.metric.inverse_covariance : job.metric.variances) = view(job.numbers.data(), found.rows, found.cols);
+    (square ? job.metric.inverse_covariance : job.metric.variances) =
+        view(job.numbers.data(), found.rows, found.cols);
 }
 
 // The bytes of a manifest. Throws bad_file.
@@ -49,14 +52,17 @@ std::string manifest_bytes(const std::string& folder) {
     const std::string path = manifest_path(folder);
     const io::RegularFile file(path, path);
     if (!file.is_open() && file.error() != ENOENT && file.error() != ENOTDIR)
-        throw Error(ErrorCode::bad_file,
-                    fmt::format("{}: expected a readable file: {}", path, std::strerror(file.error())));
+        throw Error(ErrorCode::bad_file, fmt::format("{}: expected a readable file: {}", path,
+                                                     std::strerror(file.error())));
     if (!file.is_open())
-        throw Error(ErrorCode::bad_file,
-                    fmt::format("{}: expected the manifest of a job, made by kith groundtruth init {}", path, folder));
+        throw Error(
+            ErrorCode::bad_file,
+            fmt::format("{}: expected the manifest of a job, made by kith groundtruth init {}",
+                        path, folder));
     if (file.size() > longest_manifest)
-        throw Error(ErrorCode::bad_file, fmt::format("{}: {} bytes; expected a manifest of at most {}", path,
-                                                     file.size(), longest_manifest));
+        throw Error(ErrorCode::bad_file,
+                    fmt::format("{}: {} bytes; expected a manifest of at most {}", path,
+                                file.size(), longest_manifest));
     std::string text(static_cast<std::size_t>(file.size()), '\0');
     text.resize(static_cast<std::size_t>(file.read(text.data(), file.size(), path)));
     return text;
@@ -66,7 +72,8 @@ void make_folder(const std::string& folder) {
     std::error_code failed;
     std::filesystem::create_directories(folder, failed);
     if (failed)
-        throw Error(ErrorCode::bad_file, fmt::format("{}: cannot make the folder: {}", folder, failed.message()));
+        throw Error(ErrorCode::bad_file,
+                    fmt::format("{}: cannot make the folder: {}", folder, failed.message()));
 }
 
 void sync_folder(const std::string& folder) {
@@ -76,11 +83,13 @@ void sync_folder(const std::string& folder) {
     ::close(descriptor);
 }
 
-// Gives the file at `own` the name `path` instead, and never takes that from another; false where it is taken.
+// Gives the file at `own` the name `path` instead, and never takes that from another; false where
+// it is taken.
 bool rename_first(const std::string& own, const std::string& path) {
     std::error_code failed;
     // A server that was asked twice says of its own link that it is there already.
-    if (::link(own.c_str(), path.c_str()) == 0 || (errno == EEXIST && std::filesystem::equivalent(own, path, failed))) {
+    if (::link(own.c_str(), path.c_str()) == 0 ||
+        (errno == EEXIST && std::filesystem::equivalent(own, path, failed))) {
         ::unlink(own.c_str());
         return true;
     }
@@ -95,8 +104,8 @@ void publish(const std::string& own, const std::string& folder) {
         require_no_job(folder);
         // A file system that has neither of the two.
         if (std::rename(own.c_str(), path.c_str()) != 0)
-            throw Error(ErrorCode::bad_file,
-                        fmt::format("{}: cannot rename {} to it: {}", path, own, std::strerror(errno)));
+            throw Error(ErrorCode::bad_file, fmt::format("{}: cannot rename {} to it: {}", path,
+                                                         own, std::strerror(errno)));
     }
     sync_folder(folder);
 }
@@ -125,7 +134,8 @@ std::vector<std::string> names_in(const std::string& folder) {
     for (; !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed))
         names.push_back(entry->path().filename().string());
     if (failed && failed != std::errc::no_such_file_or_directory)
-        throw Error(ErrorCode::bad_file, fmt::format("{}: cannot be read: {}", folder, failed.message()));
+        throw Error(ErrorCode::bad_file,
+                    fmt::format("{}: cannot be read: {}", folder, failed.message()));
     return names;
 }
 
@@ -134,7 +144,8 @@ void require_no_job(const std::string& folder) {
     std::error_code failed;
     if (std::filesystem::exists(std::filesystem::symlink_status(path, failed)))
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("{}: is there already; kith groundtruth run {} goes on with it", path, folder));
+                    fmt::format("{}: is there already; kith groundtruth run {} goes on with it",
+                                path, folder));
 }
 
 std::string name(const WorkUnit& unit) {
@@ -152,7 +163,8 @@ void write_job(const Job& job) {
     if (!job.numbers.empty()) {
         outputs.add("the metric", numbers);
         const bool square = job.metric.id == MetricId::mahalanobis;
-        MatrixWriter writer(outputs, numbers, {"", square ? job.base.cols : 1, job.base.cols, ElementType::f64});
+        MatrixWriter writer(outputs, numbers,
+                            {"", square ? job.base.cols : 1, job.base.cols, ElementType::f64});
         writer.append(job.numbers.data(), square ? job.base.cols : 1);
         writer.commit();
     }
@@ -216,7 +228,8 @@ std::vector<std::string> files_outside(const JobInfo& job) {
             const std::string named = io::parse_source(file).location.file;
             const std::filesystem::path path = std::filesystem::weakly_canonical(named, failed);
             const bool inside =
-                std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
+                std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first ==
+                folder.end();
             if (unknown || failed || !inside) outside.push_back(file);
         }
     }
@@ -226,8 +239,9 @@ std::vector<std::string> files_outside(const JobInfo& job) {
 void require_inside(const Job& job) {
     const std::vector<std::string> outside = files_outside(info_of(job));
     if (outside.empty()) return;
-    throw Error(ErrorCode::bad_file, fmt::format("{}: expected files in the folder of the job only, found {}",
-                                                 manifest_path(job.folder), outside[0]));
+    throw Error(ErrorCode::bad_file,
+                fmt::format("{}: expected files in the folder of the job only, found {}",
+                            manifest_path(job.folder), outside[0]));
 }
 
 std::vector<std::string> files_of(const JobInfo& job) {

@@ -1,4 +1,5 @@
-// A ground-truth job: the manifest in its folder, which says what is searched and how that is cut into units.
+// A ground-truth job: the manifest in its folder, which says what is searched and how that is cut
+// into units.
 //
 //     DIR/manifest.json   written once, by init
 //     DIR/metric-ID.npy   the matrix or the variances of the metric, where it has one
@@ -18,7 +19,7 @@ namespace kith::groundtruth {
 
 struct Job {
     std::string folder;
-    std::string id;       // 16 digits, drawn when the job was made: files of another one are told apart
+    std::string id;  // 16 digits, drawn when the job was made: files of another one are told apart
     std::string version;  // of the kith that made it
     bool graph = false;
     std::int64_t k = 0;
@@ -36,15 +37,21 @@ struct Job {
     std::int64_t shards() const { return static_cast<std::int64_t>(base.pieces.size()); }
     std::int64_t blocks() const { return static_cast<std::int64_t>(queries.pieces.size()); }
     std::int64_t units() const { return shards() * blocks(); }
-    const RowPiece& shard(const WorkUnit& unit) const { return base.pieces[static_cast<std::size_t>(unit.shard)]; }
-    const RowPiece& block(const WorkUnit& unit) const { return queries.pieces[static_cast<std::size_t>(unit.block)]; }
+    const RowPiece& shard(const WorkUnit& unit) const {
+        return base.pieces[static_cast<std::size_t>(unit.shard)];
+    }
+    const RowPiece& block(const WorkUnit& unit) const {
+        return queries.pieces[static_cast<std::size_t>(unit.block)];
+    }
     // Units are counted shard by shard.
     WorkUnit unit(std::int64_t number) const { return {number / blocks(), number % blocks()}; }
     std::int64_t number(const WorkUnit& unit) const { return unit.shard * blocks() + unit.block; }
     double pairs(const WorkUnit& unit) const {
         return static_cast<double>(shard(unit).rows) * static_cast<double>(block(unit).rows);
     }
-    double pairs() const { return static_cast<double>(base.count) * static_cast<double>(queries.count); }
+    double pairs() const {
+        return static_cast<double>(base.count) * static_cast<double>(queries.count);
+    }
 
     std::string unit_path(const WorkUnit& unit) const { return folder + "/units/" + name(unit); }
     std::string claims() const { return folder + "/claims"; }

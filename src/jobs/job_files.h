@@ -19,8 +19,8 @@ inline std::string numbers_path(const Job& job) {
     return numbers_path(job.folder, job.id);
 }
 
-// The names of what lies in a folder, in no order; none where there is no such folder. Throws bad_file where it cannot
-// be read.
+// The names of what lies in a folder, in no order; none where there is no such folder. Throws
+// bad_file where it cannot be read.
 std::vector<std::string> names_in(const std::string& folder);
 
 // Throws invalid_argument where the folder has a manifest.

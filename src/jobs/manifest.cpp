@@ -32,7 +32,9 @@ std::uint32_t checksum_of(std::string_view text) {
 // Numbers of binary64 are written as text: JSON has no infinity.
 Json metric_json(const Job& job) {
     const Metric& metric = job.metric;
-    Json json = {{"name", name(metric.id)}, {"p", fmt::format("{}", metric.p)}, {"packed_bits", metric.packed_bits}};
+    Json json = {{"name", name(metric.id)},
+                 {"p", fmt::format("{}", metric.p)},
+                 {"packed_bits", metric.packed_bits}};
     if (metric.id == MetricId::formula) {
         json["formula"] = metric.formula;
         json["start"] = fmt::format("{}", metric.start);
@@ -74,8 +76,9 @@ Json rows_json(const std::string& folder, const Rows& rows) {
 
 ElementType type_named(const Fields& fields, const char* key) {
     const std::string text = fields.text(key);
-    for (const ElementType type : {ElementType::f32, ElementType::f64, ElementType::f16, ElementType::bf16,
-                                   ElementType::i8, ElementType::u8, ElementType::i32, ElementType::i64}) {
+    for (const ElementType type :
+         {ElementType::f32, ElementType::f64, ElementType::f16, ElementType::bf16, ElementType::i8,
+          ElementType::u8, ElementType::i32, ElementType::i64}) {
         if (text == name(type)) return type;
     }
     fields.refuse(key, "an element type");
@@ -84,13 +87,18 @@ ElementType type_named(const Fields& fields, const char* key) {
 std::string found_from(const std::string& folder, const Fields& file) {
     const std::string named = file.text("path");
     const std::filesystem::path path = named;
-    const bool climbs = path.is_relative() && std::find(path.begin(), path.end(), "..") != path.end();
+    const bool climbs =
+        path.is_relative() && std::find(path.begin(), path.end(), "..") != path.end();
     if (named.empty() || named.size() > longest_path || climbs)
         file.refuse("path", "a path within the folder of the job, or an absolute one");
     std::error_code failed;
-    std::string found = std::filesystem::absolute(std::filesystem::path(folder) / named, failed).string();
-    if (failed) throw Error(ErrorCode::bad_file, fmt::format("{}: has no absolute path: {}", folder, failed.message()));
-    if (!io::standard_input_of(found).empty()) file.refuse("path", "a file that can be read again and again");
+    std::string found =
+        std::filesystem::absolute(std::filesystem::path(folder) / named, failed).string();
+    if (failed)
+        throw Error(ErrorCode::bad_file,
+                    fmt::format("{}: has no absolute path: {}", folder, failed.message()));
+    if (!io::standard_input_of(found).empty())
+        file.refuse("path", "a file that can be read again and again");
     return found;
 }
 
@@ -110,13 +118,16 @@ void require_whole(const Rows& rows, const std::string& what) {
     const auto files = static_cast<std::int64_t>(rows.files.size());
     std::int64_t file = 0, file_row = 0, first = 0, number = 0;
     for (const RowPiece& piece : rows.pieces) {
-        const std::int64_t left = file < files ? rows.files[static_cast<std::size_t>(file)].rows - file_row : 0;
-        if (piece.file != file || piece.file_row != file_row || piece.first != first || piece.rows > left)
+        const std::int64_t left =
+            file < files ? rows.files[static_cast<std::size_t>(file)].rows - file_row : 0;
+        if (piece.file != file || piece.file_row != file_row || piece.first != first ||
+            piece.rows > left)
             throw Error(ErrorCode::bad_file,
-                        fmt::format("{}: pieces[{}]: expected at most {} rows from row {} of file {}, row {} of all; "
+                        fmt::format("{}: pieces[{}]: expected at most {} rows from row {} of file "
+                                    "{}, row {} of all; "
                                     "found {} from row {} of file {}, row {} of all",
-                                    what, number, left, file_row, file, first, piece.rows, piece.file_row, piece.file,
-                                    piece.first));
+                                    what, number, left, file_row, file, first, piece.rows,
+                                    piece.file_row, piece.file, piece.first));
         ++number;
         first += piece.rows;
         file_row += piece.rows;
@@ -125,8 +136,8 @@ void require_whole(const Rows& rows, const std::string& what) {
         file_row = 0;
     }
     if (file != files)
-        throw Error(ErrorCode::bad_file,
-                    fmt::format("{}: pieces: expected all {} rows, found {}", what, rows.count, first));
+        throw Error(ErrorCode::bad_file, fmt::format("{}: pieces: expected all {} rows, found {}",
+                                                     what, rows.count, first));
 }
 
 Rows rows_from(const std::string& folder, const Fields& fields, const std::string& what) {
@@ -139,22 +150,26 @@ Rows rows_from(const std::string& folder, const Fields& fields, const std::strin
     std::int64_t left = rows.count;
     for (const Json& json : fields.array("files")) {
         const Fields file(json, fmt::format("{}: files[{}]", what, rows.files.size()));
-        rows.files.push_back({found_from(folder, file), file.integer("rows", 1, std::max<std::int64_t>(left, 1))});
+        rows.files.push_back(
+            {found_from(folder, file), file.integer("rows", 1, std::max<std::int64_t>(left, 1))});
         left -= rows.files.back().rows;
     }
     if (left != 0) fields.refuse("rows", fmt::format("{}, as its files have", rows.count - left));
     const Json& pieces = fields.array("pieces");
     if (pieces.size() > static_cast<std::size_t>(most_pieces))
-        throw Error(ErrorCode::bad_file,
-                    fmt::format("{}: {} pieces; expected at most {}", what, pieces.size(), most_pieces));
+        throw Error(ErrorCode::bad_file, fmt::format("{}: {} pieces; expected at most {}", what,
+                                                     pieces.size(), most_pieces));
     for (const Json& piece : pieces)
-        rows.pieces.push_back(piece_from(piece, fmt::format("{}: pieces[{}]", what, rows.pieces.size())));
+        rows.pieces.push_back(
+            piece_from(piece, fmt::format("{}: pieces[{}]", what, rows.pieces.size())));
     require_whole(rows, what);
     return rows;
 }
 
 bool is_same(const Rows& a, const Rows& b) {
-    const auto same_file = [](const RowFile& x, const RowFile& y) { return x.path == y.path && x.rows == y.rows; };
+    const auto same_file = [](const RowFile& x, const RowFile& y) {
+        return x.path == y.path && x.rows == y.rows;
+    };
     return a.format == b.format && a.count == b.count && a.cols == b.cols && a.type == b.type &&
            std::equal(a.files.begin(), a.files.end(), b.files.begin(), b.files.end(), same_file);
 }
@@ -176,7 +191,8 @@ std::optional<std::uint32_t> read_metric(const Fields& fields, Job& job) {
     metric.p = fields.real_in_text("p");
     metric.packed_bits = fields.flag("packed_bits");
     // Each unit would estimate numbers of its own.
-    if (metric.id != MetricId::mahalanobis && metric.id != MetricId::seuclidean) return std::nullopt;
+    if (metric.id != MetricId::mahalanobis && metric.id != MetricId::seuclidean)
+        return std::nullopt;
     job.estimated = fields.flag("estimated");
     return static_cast<std::uint32_t>(fields.integer("numbers_checksum", 0, UINT32_MAX));
 }
@@ -197,8 +213,9 @@ void require_sizes(const Job& job, const Fields& fields) {
     if (job.k > (INT64_MAX - beside) / cell / job.queries.count)
         fields.refuse("k", fmt::format("fewer neighbours of {} queries", job.queries.count));
     if (job.shards() > most_units / job.blocks())
-        throw Error(ErrorCode::bad_file, fmt::format("{} shards x {} blocks; expected at most {} units", job.shards(),
-                                                     job.blocks(), most_units));
+        throw Error(ErrorCode::bad_file,
+                    fmt::format("{} shards x {} blocks; expected at most {} units", job.shards(),
+                                job.blocks(), most_units));
 }
 
 }  // namespace
@@ -222,9 +239,11 @@ std::string manifest_text(const Job& job) {
     json["checksum"] = checksum_of(json.dump());
     std::string text = json.dump(1) + "\n";
     if (static_cast<std::int64_t>(text.size()) > longest_manifest)
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("{}: a manifest of {} bytes; expected at most {}: fewer or shorter names of files",
-                                job.folder, text.size(), longest_manifest));
+        throw Error(
+            ErrorCode::invalid_argument,
+            fmt::format(
+                "{}: a manifest of {} bytes; expected at most {}: fewer or shorter names of files",
+                job.folder, text.size(), longest_manifest));
     return text;
 }
 
@@ -235,13 +254,14 @@ Manifest parse_manifest(std::string_view text, const std::string& folder, const 
     const std::int64_t checksum = fields.integer("checksum", 0, UINT32_MAX);
     json.erase("checksum");
     if (const std::uint32_t found = checksum_of(json.dump()); found != checksum)
-        throw Error(ErrorCode::bad_file,
-                    fmt::format("{}: expected checksum {:08x}, found {:08x}", damaged, checksum, found));
+        throw Error(ErrorCode::bad_file, fmt::format("{}: expected checksum {:08x}, found {:08x}",
+                                                     damaged, checksum, found));
     const std::string version = fields.text("kith");
     if (!is_version(version)) fields.refuse("kith", "a version");
     if (fields.integer("manifest", 0, INT64_MAX) != manifest_format)
-        throw Error(ErrorCode::bad_file, fmt::format("{}: made by kith {}; this one ({}) reads manifests of format {}",
-                                                     path, version, KITH_VERSION, manifest_format));
+        throw Error(ErrorCode::bad_file,
+                    fmt::format("{}: made by kith {}; this one ({}) reads manifests of format {}",
+                                path, version, KITH_VERSION, manifest_format));
     Manifest manifest;
     Job& job = manifest.job;
     job.folder = folder;
@@ -256,10 +276,12 @@ Manifest parse_manifest(std::string_view text, const std::string& folder, const 
     job.base = rows_from(folder, fields.object("base"), damaged + ": base");
     job.queries = rows_from(folder, fields.object("queries"), damaged + ": queries");
     if (job.graph && !is_same(job.base, job.queries))
-        throw Error(ErrorCode::bad_file, damaged + ": queries: expected the files of base, as of a graph");
+        throw Error(ErrorCode::bad_file,
+                    damaged + ": queries: expected the files of base, as of a graph");
     if (job.queries.cols != job.base.cols)
-        throw Error(ErrorCode::bad_file, fmt::format("{}: queries: cols: expected {}, as base has, found {}", damaged,
-                                                     job.base.cols, job.queries.cols));
+        throw Error(ErrorCode::bad_file,
+                    fmt::format("{}: queries: cols: expected {}, as base has, found {}", damaged,
+                                job.base.cols, job.queries.cols));
     require_sizes(job, fields);
     manifest.numbers_checksum = read_metric(fields.object("metric"), job);
     return manifest;

@@ -1,4 +1,5 @@
-// The text of a job's manifest: written from a job, and read with each count and index held against the others.
+// The text of a job's manifest: written from a job, and read with each count and index held against
+// the others.
 //
 // A file in the folder of the job is named by its path from there, any other by its absolute path.
 #pragma once
@@ -26,7 +27,8 @@ struct Manifest {
     // Of the numbers, where the metric has some.
     std::optional<std::uint32_t> numbers_checksum;
 };
-// `folder`: of the job; `path`: the manifest's, for messages. Throws bad_file, naming what is wrong.
+// `folder`: of the job; `path`: the manifest's, for messages. Throws bad_file, naming what is
+// wrong.
 Manifest parse_manifest(std::string_view text, const std::string& folder, const std::string& path);
 
 std::uint32_t checksum_of(const std::vector<double>& numbers);

@@ -21,11 +21,14 @@ std::string units(std::int64_t count) {
 [[noreturn]] void refuse_incomplete(const Job& job, const Merger& merger) {
     const auto damaged = static_cast<std::int64_t>(merger.damaged().size());
     std::string why;
-    if (damaged > 0) why = fmt::format("{} of {} damaged: {}", units(damaged), job.units(), merger.damaged()[0]);
+    if (damaged > 0)
+        why = fmt::format("{} of {} damaged: {}", units(damaged), job.units(), merger.damaged()[0]);
     if (merger.missing() > 0)
-        why += fmt::format("{}{} of {} not done", why.empty() ? "" : "; ", units(merger.missing()), job.units());
+        why += fmt::format("{}{} of {} not done", why.empty() ? "" : "; ", units(merger.missing()),
+                           job.units());
     throw Error(ErrorCode::bad_file,
-                fmt::format("{}: {}; kith groundtruth run {} does what is missing", job.folder, why, job.folder));
+                fmt::format("{}: {}; kith groundtruth run {} does what is missing", job.folder, why,
+                            job.folder));
 }
 
 template <class T>
@@ -35,7 +38,8 @@ void append(std::vector<T>& all, const std::vector<T>& part) {
 
 }  // namespace
 
-void merge(const std::string& folder, const std::function<void(const Neighbors&)>& take, const MergeOptions& options) {
+void merge(const std::string& folder, const std::function<void(const Neighbors&)>& take,
+           const MergeOptions& options) {
     const machine::FloatState state;
     Stop stop(options.on_step);
     const Job job = read_job(folder);
@@ -61,7 +65,8 @@ Neighbors merge(const std::string& folder, const MergeOptions& options) {
     all.k = job.k;
     const auto cells = static_cast<std::size_t>(all.queries * all.k);
     require_memory(
-        static_cast<std::int64_t>(cells * (sizeof(std::int64_t) + (options.f64 ? sizeof(double) : sizeof(float)))),
+        static_cast<std::int64_t>(
+            cells * (sizeof(std::int64_t) + (options.f64 ? sizeof(double) : sizeof(float)))),
         "the result");
     all.ids.reserve(cells);
     if (options.f64) all.distances64.reserve(cells);

@@ -10,7 +10,8 @@
 
 namespace kith::groundtruth {
 
-// Reads units and remembers those that are damaged, which are set aside so that a worker does them again.
+// Reads units and remembers those that are damaged, which are set aside so that a worker does them
+// again.
 class Merger {
 public:
     Merger(const Job& job, Stop& stop) : job_(job), stop_(stop) {}
@@ -18,7 +19,9 @@ public:
     // The block's neighbours among all points; none where a unit is not there or damaged.
     std::optional<PartialNeighbors> block(std::int64_t block);
 
-    const std::vector<std::string>& damaged() const { return damaged_; }  // what was wrong, and what became of it
+    const std::vector<std::string>& damaged() const {
+        return damaged_;
+    }  // what was wrong, and what became of it
     std::int64_t missing() const { return missing_; }
 
 private:

@@ -32,7 +32,9 @@ const Matrix& PieceReader::hold(std::int64_t piece) {
             if (error.code() != ErrorCode::out_of_memory) throw;
         }
     }
-    if (!rows) rows = read_piece(of_, of_.pieces[static_cast<std::size_t>(piece)], [this] { return stop_.goes_on(); });
+    if (!rows)
+        rows = read_piece(of_, of_.pieces[static_cast<std::size_t>(piece)],
+                          [this] { return stop_.goes_on(); });
     waited_ += clock.seconds();
     rows_ = std::move(*rows);
     held_ = piece;
@@ -54,7 +56,8 @@ void PieceReader::read_ahead(std::int64_t piece) {
     drop();
     const auto read = [this, piece] {
         const machine::FloatState state;
-        return read_piece(of_, of_.pieces[static_cast<std::size_t>(piece)], [this] { return !dropped_; });
+        return read_piece(of_, of_.pieces[static_cast<std::size_t>(piece)],
+                          [this] { return !dropped_; });
     };
     try {
         reading_ = std::async(std::launch::async, read);

@@ -18,9 +18,11 @@ public:
     PieceReader(const PieceReader&) = delete;
     PieceReader& operator=(const PieceReader&) = delete;
 
-    // The piece: held, read ahead, or read now. The one before is gone. Throws what read_piece() throws.
+    // The piece: held, read ahead, or read now. The one before is gone. Throws what read_piece()
+    // throws.
     const Matrix& hold(std::int64_t piece);
-    // Reads it while the other is searched, in place of what was read ahead and not wanted. Errors show in hold().
+    // Reads it while the other is searched, in place of what was read ahead and not wanted. Errors
+    // show in hold().
     void read_ahead(std::int64_t piece);
     // Whether it is held or read ahead.
     bool has(std::int64_t piece) const { return piece == held_ || piece == ahead_; }

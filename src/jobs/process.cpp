@@ -21,10 +21,12 @@ std::string first_line(const std::string& path) {
     return line;
 }
 
-// 0 where there is no such process, where it has ended and only its parent has not heard of it, or without /proc.
+// 0 where there is no such process, where it has ended and only its parent has not heard of it, or
+// without /proc.
 std::int64_t start_of(std::int64_t pid) {
     const std::string line = first_line("/proc/" + std::to_string(pid) + "/stat");
-    // The name in parentheses may hold anything; behind it are the state and, 19 fields on, the start.
+    // The name in parentheses may hold anything; behind it are the state and, 19 fields on, the
+    // start.
     const std::size_t end = line.rfind(')');
     if (end == std::string::npos) return 0;
     std::istringstream fields(line.substr(end + 1));
@@ -55,7 +57,8 @@ Process this_process() {
 bool is_gone(const Process& process) {
     const Process own = this_process();
     if (own.boot.empty() || own.pid_namespace.empty() || process.pid < 1) return false;
-    if (process.host != own.host || process.boot != own.boot || process.pid_namespace != own.pid_namespace)
+    if (process.host != own.host || process.boot != own.boot ||
+        process.pid_namespace != own.pid_namespace)
         return false;
     if (kill(static_cast<pid_t>(process.pid), 0) != 0) return errno == ESRCH;
     return process.started != start_of(process.pid);
@@ -71,8 +74,8 @@ Json to_json(const Process& process) {
 
 Process process_from(const Fields& fields) {
     constexpr std::int64_t most_pid = std::numeric_limits<pid_t>::max();
-    return {fields.text("host"), fields.text("boot"), fields.text("namespace"), fields.integer("pid", 0, most_pid),
-            fields.integer("started", 0, INT64_MAX)};
+    return {fields.text("host"), fields.text("boot"), fields.text("namespace"),
+            fields.integer("pid", 0, most_pid), fields.integer("started", 0, INT64_MAX)};
 }
 
 }  // namespace kith::groundtruth

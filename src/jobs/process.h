@@ -18,8 +18,8 @@ struct Process {
 };
 
 Process this_process();
-// Whether it ran on this machine, among the processes that are seen from here, and does no longer. False of all others:
-// of those nothing is known.
+// Whether it ran on this machine, among the processes that are seen from here, and does no longer.
+// False of all others: of those nothing is known.
 bool is_gone(const Process& process);
 
 Json to_json(const Process& process);

@@ -18,9 +18,11 @@ namespace {
 
 constexpr std::int64_t block_bytes = std::int64_t{16} << 20;
 
-[[noreturn]] void changed(const std::string& what, const std::string& expected, const std::string& found) {
+[[noreturn]] void changed(const std::string& what, const std::string& expected,
+                          const std::string& found) {
     throw Error(ErrorCode::bad_file,
-                fmt::format("{}: changed since the job was made: expected {}, found {}", what, expected, found));
+                fmt::format("{}: changed since the job was made: expected {}, found {}", what,
+                            expected, found));
 }
 
 std::string shape_text(std::int64_t rows, std::int64_t cols, ElementType type) {
@@ -29,7 +31,8 @@ std::string shape_text(std::int64_t rows, std::int64_t cols, ElementType type) {
 
 void require_same(const Rows& rows, const RowFile& file, const FileInfo& found) {
     if (found.rows == file.rows && found.cols == rows.cols && found.type == rows.type) return;
-    changed(file.path, shape_text(file.rows, rows.cols, rows.type), shape_text(found.rows, found.cols, found.type));
+    changed(file.path, shape_text(file.rows, rows.cols, rows.type),
+            shape_text(found.rows, found.cols, found.type));
 }
 
 ReadOptions reading(const std::string& format, Stop& stop) {
@@ -63,31 +66,36 @@ void require_utf8(const std::string& argument, const std::string& path) {
     try {
         (void)Json(path).dump();
     } catch (const Json::type_error&) {
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("{} {}: expected a path in UTF-8, which the manifest can hold", argument,
-                                Json(path).dump(-1, ' ', false, Json::error_handler_t::replace)));
+        throw Error(
+            ErrorCode::invalid_argument,
+            fmt::format("{} {}: expected a path in UTF-8, which the manifest can hold", argument,
+                        Json(path).dump(-1, ' ', false, Json::error_handler_t::replace)));
     }
 }
 
-// A path says the same from any folder; a ".." in it stays, for behind a link it leads elsewhere than its text says.
+// A path says the same from any folder; a ".." in it stays, for behind a link it leads elsewhere
+// than its text says.
 std::string absolute_path(const std::string& argument, const std::string& path) {
     std::error_code failed;
     std::string absolute = std::filesystem::absolute(path, failed).string();
-    if (failed) throw Error(ErrorCode::invalid_argument, fmt::format("{} {}: {}", argument, path, failed.message()));
+    if (failed)
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("{} {}: {}", argument, path, failed.message()));
     require_utf8(argument, absolute);
     return absolute;
 }
 
 }  // namespace
 
-Rows open_rows(const std::string& argument, const std::vector<std::string>& paths, const std::string& format,
-               Stop& stop) {
+Rows open_rows(const std::string& argument, const std::vector<std::string>& paths,
+               const std::string& format, Stop& stop) {
     Rows rows;
     rows.format = format;
     for (const std::string& path : paths) {
         if (!io::standard_input_of(path).empty())
-            throw Error(ErrorCode::invalid_argument,
-                        fmt::format("{} {}: expected a file: it is read again and again", argument, path));
+            throw Error(
+                ErrorCode::invalid_argument,
+                fmt::format("{} {}: expected a file: it is read again and again", argument, path));
         const std::string absolute = absolute_path(argument, path);
         const FileInfo info = MatrixReader(absolute, reading(format, stop)).info();
         if (rows.files.empty()) {
@@ -95,8 +103,9 @@ Rows open_rows(const std::string& argument, const std::vector<std::string>& path
             rows.type = info.type;
         } else if (info.cols != rows.cols || info.type != rows.type) {
             throw Error(ErrorCode::invalid_argument,
-                        fmt::format("{} {}: expected rows of {} {}, as {} has them, found {} {}", argument, path,
-                                    rows.cols, name(rows.type), paths[0], info.cols, name(info.type)));
+                        fmt::format("{} {}: expected rows of {} {}, as {} has them, found {} {}",
+                                    argument, path, rows.cols, name(rows.type), paths[0], info.cols,
+                                    name(info.type)));
         }
         rows.files.push_back({absolute, info.rows});
         rows.count += info.rows;
@@ -116,7 +125,8 @@ void cut(Rows& rows, std::int64_t most) {
         const std::int64_t all = rows.files[file].rows;
         const std::int64_t size = (all - 1) / pieces_of(rows.files[file], most) + 1;
         for (std::int64_t row = 0; row < all; row += size) {
-            rows.pieces.push_back({static_cast<std::int64_t>(file), row, first + row, std::min(size, all - row), 0});
+            rows.pieces.push_back(
+                {static_cast<std::int64_t>(file), row, first + row, std::min(size, all - row), 0});
         }
         first += all;
     }
@@ -131,10 +141,11 @@ void add_checksums(Rows& rows, Stop& stop, const std::function<void(std::int64_t
         open = piece.file;
         require_same(rows, file, reader->info());
         Checksum sum;
-        for_blocks(*reader, piece, stop, [&](const std::byte* bytes, std::int64_t count, std::size_t size) {
-            sum.add(bytes, size);
-            step(count);
-        });
+        for_blocks(*reader, piece, stop,
+                   [&](const std::byte* bytes, std::int64_t count, std::size_t size) {
+                       sum.add(bytes, size);
+                       step(count);
+                   });
         piece.checksum = sum.value();
     }
 }
@@ -164,7 +175,8 @@ Matrix read_piece(const Rows& rows, const RowPiece& piece, const GoesOn& goes_on
     matrix.bytes.reserve(static_cast<std::size_t>(piece.rows * bytes_of_row));
     const std::int64_t step = std::clamp<std::int64_t>(block_bytes / bytes_of_row, 1, piece.rows);
     Checksum sum;
-    // The vector grows as the rows come: setting all of a large one to zero at once could not be stopped.
+    // The vector grows as the rows come: setting all of a large one to zero at once could not be
+    // stopped.
     for (std::int64_t first = 0; first < piece.rows; first += step) {
         if (!goes_on()) throw Error(ErrorCode::cancelled, "cancelled");
         const std::int64_t count = std::min(step, piece.rows - first);
@@ -174,7 +186,8 @@ Matrix read_piece(const Rows& rows, const RowPiece& piece, const GoesOn& goes_on
         sum.add(block, static_cast<std::size_t>(count * bytes_of_row));
     }
     if (sum.value() != piece.checksum)
-        changed(what, fmt::format("checksum {:08x}", piece.checksum), fmt::format("{:08x}", sum.value()));
+        changed(what, fmt::format("checksum {:08x}", piece.checksum),
+                fmt::format("{:08x}", sum.value()));
     return searchable(std::move(matrix), what, goes_on);
 }
 

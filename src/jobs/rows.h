@@ -1,4 +1,5 @@
-// The points or queries of a job: rows of one or several files, cut into pieces that are read one at a time.
+// The points or queries of a job: rows of one or several files, cut into pieces that are read one
+// at a time.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +39,10 @@ struct Rows {
 // Asked while rows are read; false ends that with cancelled.
 using GoesOn = std::function<bool()>;
 
-// Looks at the headers. Throws invalid_argument, naming `argument`, where the files disagree in columns or type.
-Rows open_rows(const std::string& argument, const std::vector<std::string>& paths, const std::string& format,
-               Stop& stop);
+// Looks at the headers. Throws invalid_argument, naming `argument`, where the files disagree in
+// columns or type.
+Rows open_rows(const std::string& argument, const std::vector<std::string>& paths,
+               const std::string& format, Stop& stop);
 // At most so many pieces cut() makes.
 std::int64_t pieces_of(const Rows& rows, std::int64_t most);
 // Cuts every file into pieces of equal size, `most` rows at most.
@@ -52,7 +54,8 @@ void add_checksums(Rows& rows, Stop& stop, const std::function<void(std::int64_t
 void require_same_files(const Rows& rows, Stop& stop);
 // All of a file, to search in.
 Matrix read_points(const std::string& path, const std::string& format, Stop& stop);
-// A piece, to search in (kith/searchable.h). Throws bad_file, naming the file and the rows, where it has changed.
+// A piece, to search in (kith/searchable.h). Throws bad_file, naming the file and the rows, where
+// it has changed.
 Matrix read_piece(const Rows& rows, const RowPiece& piece, const GoesOn& goes_on);
 // "rows 1000 to 1999 of base.fvecs"
 std::string described(const Rows& rows, const RowPiece& piece);

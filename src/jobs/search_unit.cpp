@@ -18,23 +18,28 @@ bool holds_two(const Job& job) {
     sizes.queries = job.queries.type;
     sizes.shards_held = sizes.blocks_held = 2;
     const auto largest = [](const Rows& rows) {
-        return std::max_element(rows.pieces.begin(), rows.pieces.end(),
-                                [](const RowPiece& a, const RowPiece& b) { return a.rows < b.rows; })
+        return std::max_element(
+                   rows.pieces.begin(), rows.pieces.end(),
+                   [](const RowPiece& a, const RowPiece& b) { return a.rows < b.rows; })
             ->rows;
     };
     const std::int64_t queries = largest(job.queries);
-    return held_bytes(sizes, largest(job.base), queries, queries) <= static_cast<double>(job.memory);
+    return held_bytes(sizes, largest(job.base), queries, queries) <=
+           static_cast<double>(job.memory);
 }
 
 Options unit_options(const Job& job, Options options) {
     options.metric = job.metric;
     if (options.memory > 0) return options;
     const WorkUnit first{};
-    const Shape shape{job.shard(first).rows, job.block(first).rows, job.base.cols, job.k, ElementType::f32, false};
+    const Shape shape{job.shard(first).rows, job.block(first).rows,
+                      job.base.cols,         job.k,
+                      ElementType::f32,      false};
     Options typical = options;
     if (job.metric.packed_bits) typical.metric.packed_bits = false;
     if (plan(shape, typical).device == host_memory)
-        options.memory = static_cast<std::int64_t>(static_cast<double>(job.memory) * workspace_share);
+        options.memory =
+            static_cast<std::int64_t>(static_cast<double>(job.memory) * workspace_share);
     return options;
 }
 
@@ -62,13 +67,15 @@ PartialNeighbors UnitSearch::run(const WorkUnit& unit, const std::optional<WorkU
         if (!prepared_) prepared_ = Index::borrowing(shard.view(), options);
         prepared_shard_ = unit.shard;
         if (job_.graph)
-            return graph_shard(shard.view(), points.first, block.view(), queries.first, job_.k, options, nullptr,
-                               &*prepared_);
-        return search_shard(shard.view(), points.first, block.view(), job_.k, options, nullptr, &*prepared_);
+            return graph_shard(shard.view(), points.first, block.view(), queries.first, job_.k,
+                               options, nullptr, &*prepared_);
+        return search_shard(shard.view(), points.first, block.view(), job_.k, options, nullptr,
+                            &*prepared_);
     } catch (const Error& error) {
         if (error.code() != ErrorCode::invalid_argument) throw;
-        throw Error(error.code(), fmt::format("points: {}; queries: {}: {}", described(job_.base, points),
-                                              described(job_.queries, queries), error.what()));
+        throw Error(error.code(),
+                    fmt::format("points: {}; queries: {}: {}", described(job_.base, points),
+                                described(job_.queries, queries), error.what()));
     }
 }
 

@@ -24,13 +24,20 @@ std::optional<WorkUnit> unit_of(const Job& job, const std::string& name) {
     const char* const text = name.data();
     std::from_chars(text + 1, text + middle, unit.shard);
     std::from_chars(text + middle + 2, text + name.size(), unit.block);
-    const bool known = unit.shard >= 0 && unit.shard < job.shards() && unit.block >= 0 && unit.block < job.blocks();
+    const bool known = unit.shard >= 0 && unit.shard < job.shards() && unit.block >= 0 &&
+                       unit.block < job.blocks();
     return known && groundtruth::name(unit) == name ? std::optional(unit) : std::nullopt;
 }
 
 Worker worker_of(const Seen& claim, const WorkUnit& unit) {
-    Worker worker{unit,      "",         0, claim.standing.share, claim.standing.pairs, claim.standing.seconds,
-                  claim.age, claim.stale};
+    Worker worker{unit,
+                  "",
+                  0,
+                  claim.standing.share,
+                  claim.standing.pairs,
+                  claim.standing.seconds,
+                  claim.age,
+                  claim.stale};
     if (claim.process) {
         worker.host = claim.process->host;
         worker.pid = claim.process->pid;
@@ -66,7 +73,8 @@ Status Surveyor::look(bool tidy) {
         }
         if (!claim.stale) {
             survey.pairs_done += claim.standing.share * job_.pairs(*unit);
-            if (claim.standing.seconds > 0) survey.rate += claim.standing.pairs / claim.standing.seconds;
+            if (claim.standing.seconds > 0)
+                survey.rate += claim.standing.pairs / claim.standing.seconds;
         }
         survey.workers.push_back(worker_of(claim, *unit));
     }

@@ -47,7 +47,8 @@ struct Sizes {
 
 Sizes sizes_of(const Job& job, const WorkUnit& unit) {
     const auto cells = static_cast<std::size_t>(job.block(unit).rows * job.k);
-    const std::size_t bytes = sizeof(Header) + cells * (sizeof(std::int64_t) + sizeof(double)) + sizeof(std::uint64_t);
+    const std::size_t bytes =
+        sizeof(Header) + cells * (sizeof(std::int64_t) + sizeof(double)) + sizeof(std::uint64_t);
     return {cells, static_cast<std::int64_t>(bytes)};
 }
 
@@ -56,8 +57,8 @@ class Reader {
 public:
     explicit Reader(std::string path) : path_(std::move(path)), file_(path_, path_) {
         if (!file_.is_open() && file_.error() != ENOENT)
-            throw Error(ErrorCode::bad_file,
-                        fmt::format("{}: cannot be opened: {}", path_, std::strerror(file_.error())));
+            throw Error(ErrorCode::bad_file, fmt::format("{}: cannot be opened: {}", path_,
+                                                         std::strerror(file_.error())));
     }
 
     bool is_there() const { return file_.is_open(); }
@@ -65,7 +66,8 @@ public:
 
     void read(void* to, std::size_t bytes) {
         const auto count = static_cast<std::int64_t>(bytes);
-        if (file_.read(to, count, path_) != count) throw DamagedUnit(path_ + ": damaged: cannot be read to its end");
+        if (file_.read(to, count, path_) != count)
+            throw DamagedUnit(path_ + ": damaged: cannot be read to its end");
         sum_.add(to, bytes);
     }
 
@@ -84,10 +86,12 @@ std::string fault_of(const PartialNeighbors& found, const RowPiece& shard) {
         const double* const keys = found.keys.data() + row * found.k;
         for (std::int64_t i = 0; i < found.k; ++i) {
             const bool is_none = ids[i] == -1 && keys[i] == std::numeric_limits<double>::infinity();
-            const bool is_point = ids[i] >= shard.first && ids[i] - shard.first < shard.rows && !std::isnan(keys[i]);
+            const bool is_point =
+                ids[i] >= shard.first && ids[i] - shard.first < shard.rows && !std::isnan(keys[i]);
             const bool is_next =
                 i == 0 || is_none ||
-                (ids[i - 1] >= 0 && (keys[i - 1] < keys[i] || (keys[i - 1] == keys[i] && ids[i - 1] < ids[i])));
+                (ids[i - 1] >= 0 &&
+                 (keys[i - 1] < keys[i] || (keys[i - 1] == keys[i] && ids[i - 1] < ids[i])));
             if ((is_none || is_point) && is_next) continue;
             return fmt::format(
                 "expected neighbours of rows {} to {} in their order, found id {} with key {} at "
@@ -134,7 +138,9 @@ bool has_unit(const Job& job, const WorkUnit& unit) {
 
 std::optional<PartialNeighbors> read_unit(const Job& job, const WorkUnit& unit) {
     const std::string path = job.unit_path(unit);
-    const auto damaged = [&](const std::string& why) { throw DamagedUnit(fmt::format("{}: damaged: {}", path, why)); };
+    const auto damaged = [&](const std::string& why) {
+        throw DamagedUnit(fmt::format("{}: damaged: {}", path, why));
+    };
     const Sizes sizes = sizes_of(job, unit);
     Reader reader(path);
     if (!reader.is_there()) return std::nullopt;
@@ -142,7 +148,8 @@ std::optional<PartialNeighbors> read_unit(const Job& job, const WorkUnit& unit) 
         damaged(fmt::format("expected {} bytes, found {}", sizes.file, found));
     Header header;
     reader.read(&header, sizeof header);
-    if (header != header_of(job, unit)) damaged("expected the header of this unit of this job, found another");
+    if (header != header_of(job, unit))
+        damaged("expected the header of this unit of this job, found another");
     require_memory(sizes.file, path);
     PartialNeighbors partial{job.block(unit).rows, job.k, job.base.cols, {}, {}};
     partial.ids.resize(sizes.cells);
@@ -152,8 +159,10 @@ std::optional<PartialNeighbors> read_unit(const Job& job, const WorkUnit& unit) 
     const std::uint32_t checksum = reader.checksum();
     std::uint64_t expected = 0;
     reader.read(&expected, sizeof expected);
-    if (checksum != expected) damaged(fmt::format("expected checksum {:08x}, found {:08x}", expected, checksum));
-    if (const std::string fault = fault_of(partial, job.shard(unit)); !fault.empty()) damaged(fault);
+    if (checksum != expected)
+        damaged(fmt::format("expected checksum {:08x}, found {:08x}", expected, checksum));
+    if (const std::string fault = fault_of(partial, job.shard(unit)); !fault.empty())
+        damaged(fault);
     return partial;
 }
 

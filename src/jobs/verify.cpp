@@ -24,8 +24,10 @@ Matrix gather(const MatrixView& matrix, const std::vector<std::int64_t>& rows) {
     const std::size_t bytes = static_cast<std::size_t>(matrix.cols) * size_of(matrix.type);
     result.bytes.resize(rows.size() * bytes);
     for (std::size_t i = 0; i < rows.size(); ++i) {
-        std::memcpy(result.bytes.data() + i * bytes,
-                    static_cast<const std::byte*>(matrix.data) + static_cast<std::size_t>(rows[i]) * bytes, bytes);
+        std::memcpy(
+            result.bytes.data() + i * bytes,
+            static_cast<const std::byte*>(matrix.data) + static_cast<std::size_t>(rows[i]) * bytes,
+            bytes);
     }
     return result;
 }
@@ -41,8 +43,10 @@ struct Sample {
 PartialNeighbors rows_of(const PartialNeighbors& all, const std::vector<std::int64_t>& rows) {
     PartialNeighbors some{static_cast<std::int64_t>(rows.size()), all.k, all.dimensions, {}, {}};
     for (const std::int64_t row : rows) {
-        some.ids.insert(some.ids.end(), all.ids.begin() + row * all.k, all.ids.begin() + (row + 1) * all.k);
-        some.keys.insert(some.keys.end(), all.keys.begin() + row * all.k, all.keys.begin() + (row + 1) * all.k);
+        some.ids.insert(some.ids.end(), all.ids.begin() + row * all.k,
+                        all.ids.begin() + (row + 1) * all.k);
+        some.keys.insert(some.keys.end(), all.keys.begin() + row * all.k,
+                         all.keys.begin() + (row + 1) * all.k);
     }
     return some;
 }
@@ -53,7 +57,8 @@ std::map<std::int64_t, std::vector<std::int64_t>> chosen_rows(const Job& job, st
     const std::int64_t count = std::min(sample, job.queries.count);
     std::int64_t block = 0;
     for (std::int64_t i = 0; i < count; ++i) {
-        const auto row = static_cast<std::int64_t>(static_cast<double>(i) * static_cast<double>(job.queries.count) /
+        const auto row = static_cast<std::int64_t>(static_cast<double>(i) *
+                                                   static_cast<double>(job.queries.count) /
                                                    static_cast<double>(count));
         const auto piece = [&] { return job.queries.pieces[static_cast<std::size_t>(block)]; };
         while (row >= piece().first + piece().rows) ++block;
@@ -63,14 +68,15 @@ std::map<std::int64_t, std::vector<std::int64_t>> chosen_rows(const Job& job, st
 }
 
 // A full scan: no filter is trusted that made the units.
-PartialNeighbors search_again(const Job& job, const Sample& sample, const Matrix& shard, std::int64_t first,
-                              const Options& options) {
+PartialNeighbors search_again(const Job& job, const Sample& sample, const Matrix& shard,
+                              std::int64_t first, const Options& options) {
     const MatrixView queries = sample.queries.view();
     if (!job.graph) return search_shard(shard.view(), first, queries, job.k, options);
     PartialNeighbors all{0, job.k, job.base.cols, {}, {}};
     for (std::size_t i = 0; i < sample.numbers.size(); ++i) {
         const Matrix row = gather(queries, {static_cast<std::int64_t>(i)});
-        const auto one = graph_shard(shard.view(), first, row.view(), sample.numbers[i], job.k, options);
+        const auto one =
+            graph_shard(shard.view(), first, row.view(), sample.numbers[i], job.k, options);
         ++all.queries;
         all.ids.insert(all.ids.end(), one.ids.begin(), one.ids.end());
         all.keys.insert(all.keys.end(), one.keys.begin(), one.keys.end());
@@ -78,7 +84,8 @@ PartialNeighbors search_again(const Job& job, const Sample& sample, const Matrix
     return all;
 }
 
-void compute_again(const Job& job, std::vector<Sample>& samples, const Options& options, Stop& stop) {
+void compute_again(const Job& job, std::vector<Sample>& samples, const Options& options,
+                   Stop& stop) {
     PieceReader shards(job.base, stop);
     const bool reads_ahead = holds_two(job);
     for (std::int64_t shard = 0; shard < job.shards() && !samples.empty(); ++shard) {
@@ -104,7 +111,8 @@ std::vector<std::int64_t> different(const std::vector<Sample>& samples) {
                 std::equal(sample.listed.ids.begin() + static_cast<std::ptrdiff_t>(i * k),
                            sample.listed.ids.begin() + static_cast<std::ptrdiff_t>((i + 1) * k),
                            sample.found->ids.begin() + static_cast<std::ptrdiff_t>(i * k)) &&
-                std::memcmp(&sample.listed.keys[i * k], &sample.found->keys[i * k], k * sizeof(double)) == 0;
+                std::memcmp(&sample.listed.keys[i * k], &sample.found->keys[i * k],
+                            k * sizeof(double)) == 0;
             if (!same) wrong.push_back(sample.numbers[i]);
         }
     }

@@ -19,16 +19,16 @@ namespace {
 
 // Between two looks at what others do while there is nothing to do; the caller is asked more often.
 constexpr double pause_seconds = 0.2, asked_seconds = 0.05;
-// A look at the folder serves for so long, and for so many times what it took: units that others do meanwhile are seen
-// when they are to be claimed.
+// A look at the folder serves for so long, and for so many times what it took: units that others do
+// meanwhile are seen when they are to be claimed.
 constexpr double look_serves = 1, looks_apart = 20;
 
 constexpr std::int64_t no_unit = -1;
 
 double checked_lease(double lease) {
     if (!(lease >= shortest_lease && lease <= longest_lease))
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("lease: {}; expected {} to {} seconds", lease, shortest_lease, longest_lease));
+        throw Error(ErrorCode::invalid_argument, fmt::format("lease: {}; expected {} to {} seconds",
+                                                             lease, shortest_lease, longest_lease));
     return lease;
 }
 
@@ -104,7 +104,8 @@ bool UnitWorker::run_free_units() {
     const std::vector<std::int64_t> units = free_units();
     for (std::size_t i = 0; i < units.size(); ++i) {
         stop_.check();
-        if (ends() || since_look.seconds() > std::max(look_serves, look_seconds_ * looks_apart)) break;
+        if (ends() || since_look.seconds() > std::max(look_serves, look_seconds_ * looks_apart))
+            break;
         const WorkUnit unit = job_.unit(units[i]);
         const std::unique_ptr<Claim> claim = claims_.take(name(unit));
         // Another may have done it since the look.
@@ -116,8 +117,9 @@ bool UnitWorker::run_free_units() {
     return any;
 }
 
-// Units that are neither done nor another's: the one whose rows were read ahead and those of a shard that is in memory
-// first, then of shards that nobody is at, so that workers share as little of what they read as they can.
+// Units that are neither done nor another's: the one whose rows were read ahead and those of a
+// shard that is in memory first, then of shards that nobody is at, so that workers share as little
+// of what they read as they can.
 std::vector<std::int64_t> UnitWorker::free_units() const {
     std::map<std::int64_t, std::int64_t> at_shard;
     std::vector<bool> taken = result_.status.done;
@@ -144,13 +146,15 @@ void UnitWorker::run_unit(const WorkUnit& unit, Claim* claim) {
     if (claim && claim->was_taken_over()) remove_leftovers(job_, unit);
     const double pairs = job_.pairs(unit);
     const Stopwatch clock;
-    const std::optional<WorkUnit> next = next_ == no_unit ? std::nullopt : std::optional(job_.unit(next_));
+    const std::optional<WorkUnit> next =
+        next_ == no_unit ? std::nullopt : std::optional(job_.unit(next_));
     const PartialNeighbors found = search_.run(unit, next, [&](const Progress& progress) {
         const machine::FloatState state;  // the search calls from where its caller is
         // Preparing the points and their keys count nothing.
         const bool searching = std::string_view(progress.stage) == "search" && progress.total > 0;
         if (searching) share_ = std::clamp(progress.done / progress.total, 0.0, 1.0);
-        const Standing now{share_, result_.pairs + share_ * pairs, result_.seconds + clock.seconds()};
+        const Standing now{share_, result_.pairs + share_ * pairs,
+                           result_.seconds + clock.seconds()};
         if (claim) claim->report(now);
         return stop_.tell(standing(share_ * pairs, now.seconds > 0 ? now.pairs / now.seconds : 0));
     });
@@ -159,7 +163,8 @@ void UnitWorker::run_unit(const WorkUnit& unit, Claim* claim) {
     try {
         write_unit(job_, unit, found);
     } catch (const Error&) {
-        // Whoever took this worker for dead has removed its temporary file, or has written the same.
+        // Whoever took this worker for dead has removed its temporary file, or has written the
+        // same.
         if ((!claim || claim->is_held()) && !has_unit(job_, unit)) throw;
         ++result_.repeated;
         return;
@@ -172,10 +177,12 @@ void UnitWorker::run_unit(const WorkUnit& unit, Claim* claim) {
     if (claim) result_.taken_over += claim->was_taken_over();
     result_.pairs += pairs;
     result_.seconds += clock.seconds();
-    if (options_.on_unit) machine::for_caller(options_.on_unit)(UnitDone{unit, pairs, clock.seconds()});
+    if (options_.on_unit)
+        machine::for_caller(options_.on_unit)(UnitDone{unit, pairs, clock.seconds()});
 }
 
-// Of all workers: `pairs` of the unit at hand and this worker's rate, and what the others said last.
+// Of all workers: `pairs` of the unit at hand and this worker's rate, and what the others said
+// last.
 Step UnitWorker::standing(double pairs, double rate) const {
     Step step;
     step.stage = "units";
@@ -191,7 +198,8 @@ RunResult run(const std::string& folder, const RunOptions& options) {
     const machine::FloatState state;
     checked_lease(options.lease);
     if (options.units < 0)
-        throw Error(ErrorCode::invalid_argument, fmt::format("units is {}: expected at least 0", options.units));
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("units is {}: expected at least 0", options.units));
     Stop stop(options.on_step);
     const Job job = checked_job(folder, options.strict, stop);
     return UnitWorker(job, options, stop).all();
@@ -202,10 +210,12 @@ bool run_unit(const std::string& folder, const WorkUnit& unit, const RunOptions&
     checked_lease(options.lease);
     Stop stop(options.on_step);
     const Job job = checked_job(folder, options.strict, stop);
-    if (unit.shard < 0 || unit.shard >= job.shards() || unit.block < 0 || unit.block >= job.blocks())
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("unit: shard {}, block {}; expected a shard below {} and a block below {}", unit.shard,
-                                unit.block, job.shards(), job.blocks()));
+    if (unit.shard < 0 || unit.shard >= job.shards() || unit.block < 0 ||
+        unit.block >= job.blocks())
+        throw Error(
+            ErrorCode::invalid_argument,
+            fmt::format("unit: shard {}, block {}; expected a shard below {} and a block below {}",
+                        unit.shard, unit.block, job.shards(), job.blocks()));
     return UnitWorker(job, options, stop).one(unit);
 }
 

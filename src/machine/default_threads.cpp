@@ -33,7 +33,8 @@ int processors() {
     // Machines have more processors than a fixed cpu_set_t names.
     for (std::size_t size = sizeof(cpu_set_t); size < (1 << 20); size *= 2) {
         std::vector<cpu_set_t> set(size / sizeof(cpu_set_t));
-        if (sched_getaffinity(0, size, set.data()) == 0) return std::max(CPU_COUNT_S(size, set.data()), 1);
+        if (sched_getaffinity(0, size, set.data()) == 0)
+            return std::max(CPU_COUNT_S(size, set.data()), 1);
     }
     return std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
 }
@@ -42,7 +43,8 @@ int processors() {
 double quota(const std::string& folder) {
     constexpr double none = std::numeric_limits<double>::infinity();
     double time = 0, period = 0;
-    if (std::ifstream v2(folder + "/cpu.max"); v2) return v2 >> time >> period && period > 0 ? time / period : none;
+    if (std::ifstream v2(folder + "/cpu.max"); v2)
+        return v2 >> time >> period && period > 0 ? time / period : none;
     std::ifstream v1_time(folder + "/cpu.cfs_quota_us"), v1_period(folder + "/cpu.cfs_period_us");
     return v1_time >> time && v1_period >> period && time > 0 && period > 0 ? time / period : none;
 }
@@ -55,8 +57,10 @@ double smallest_quota(const std::string& root) {
         const std::size_t first = line.find(':'), second = line.find(':', first + 1);
         if (second == std::string::npos) continue;
         const std::string controllers = line.substr(first + 1, second - first - 1);
-        if (!controllers.empty() && (',' + controllers + ',').find(",cpu,") == std::string::npos) continue;
-        const std::string mount = root + "/sys/fs/cgroup" + (controllers.empty() ? "" : '/' + controllers);
+        if (!controllers.empty() && (',' + controllers + ',').find(",cpu,") == std::string::npos)
+            continue;
+        const std::string mount =
+            root + "/sys/fs/cgroup" + (controllers.empty() ? "" : '/' + controllers);
         std::string path = line.substr(second + 1);
         while (true) {
             smallest = std::min(smallest, quota(mount + path));

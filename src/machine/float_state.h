@@ -44,7 +44,8 @@ struct FloatRegisters {
         } environment;
         __asm__ volatile("fnstenv %0" : "=m"(environment) : : "memory");
         environment.control = (environment.control & ~0xffffu) | control;
-        environment.status = (environment.status & ~std::uint32_t{all_flags}) | (status & std::uint32_t{all_flags});
+        environment.status =
+            (environment.status & ~std::uint32_t{all_flags}) | (status & std::uint32_t{all_flags});
         __asm__ volatile("fldenv %0" : : "m"(environment) : "memory");
     }
 #elif defined(__aarch64__)
@@ -106,10 +107,10 @@ struct ThreadFloatState {
 };
 inline constinit thread_local ThreadFloatState thread_float_state;
 
-// While one lives, its thread computes as docs/exactness.md defines: what any library has set for the process (flushing
-// of subnormal numbers, another rounding, exceptions that stop it) is set aside. When it goes, the thread has its
-// caller's control bits and sticky flags again. Every public function has one, and every thread of the library; one
-// within another does nothing.
+// While one lives, its thread computes as docs/exactness.md defines: what any library has set for
+// the process (flushing of subnormal numbers, another rounding, exceptions that stop it) is set
+// aside. When it goes, the thread has its caller's control bits and sticky flags again. Every
+// public function has one, and every thread of the library; one within another does nothing.
 class FloatState {
 public:
     FloatState() noexcept : outermost_(!thread_float_state.within) {
@@ -125,8 +126,9 @@ private:
     bool outermost_;
 };
 
-// While one lives, its thread has the caller's state: around every call of a function of the caller's. What that
-// changes is the caller's state from then on. A distance of the caller's (functor.h) is none of these functions.
+// While one lives, its thread has the caller's state: around every call of a function of the
+// caller's. What that changes is the caller's state from then on. A distance of the caller's
+// (functor.h) is none of these functions.
 class CallersFloatState {
 public:
     CallersFloatState() noexcept : left_(thread_float_state.within) {

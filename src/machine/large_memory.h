@@ -1,5 +1,5 @@
-// Aligned memory of the host, uninitialised; large blocks ask for huge pages, which makes their first touch, and
-// registering them with a device, many times cheaper.
+// Aligned memory of the host, uninitialised; large blocks ask for huge pages, which makes their
+// first touch, and registering them with a device, many times cheaper.
 #pragma once
 
 #include <cstddef>

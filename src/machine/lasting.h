@@ -6,9 +6,10 @@
 
 namespace kith::machine {
 
-// Threads that come first together may each make one: the first to finish is kept. No thread waits for another, which
-// a child of fork() may not have, and no destructor runs at the exit of the process, when threads and other destructors
-// may still use it. Constant-initialised: `constinit Lasting<T> name;`.
+// Threads that come first together may each make one: the first to finish is kept. No thread waits
+// for another, which a child of fork() may not have, and no destructor runs at the exit of the
+// process, when threads and other destructors may still use it. Constant-initialised: `constinit
+// Lasting<T> name;`.
 template <class T>
 class Lasting {
 public:
@@ -18,7 +19,8 @@ public:
         if (T* const made = object_.load(std::memory_order_acquire)) return *made;
         std::unique_ptr<T> fresh = make();
         T* expected = nullptr;
-        return object_.compare_exchange_strong(expected, fresh.get()) ? *fresh.release() : *expected;
+        return object_.compare_exchange_strong(expected, fresh.get()) ? *fresh.release()
+                                                                      : *expected;
     }
     T& get() {
         return get([] { return std::make_unique<T>(); });

@@ -22,8 +22,8 @@
 namespace kith::machine {
 namespace {
 
-// What recently_free_memory() says, and since when. No lock, which a fork() could leave held: at worst two threads look
-// at once.
+// What recently_free_memory() says, and since when. No lock, which a fork() could leave held: at
+// worst two threads look at once.
 constinit std::atomic<std::int64_t> taken{0}, recently_free{-1};
 
 constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
@@ -44,15 +44,16 @@ std::vector<std::string> words_of(const std::string& line) {
     return words;
 }
 
-// The first word of a file that holds one number; nothing for "max" and where there is no such file.
+// The first word of a file that holds one number; nothing for "max" and where there is no such
+// file.
 std::optional<std::int64_t> number_in(const std::string& path) {
     std::ifstream file(path);
     std::string word;
     return file >> word ? number(word) : std::nullopt;
 }
 
-// The lines of a file that the system writes when it is read, once for all that is looked for in it; none where there
-// is no such file.
+// The lines of a file that the system writes when it is read, once for all that is looked for in
+// it; none where there is no such file.
 std::vector<std::string> lines_of(const std::string& path) {
     std::ifstream file(path);
     std::vector<std::string> lines;
@@ -61,7 +62,8 @@ std::vector<std::string> lines_of(const std::string& path) {
 }
 
 // The number after `key` in the first line that starts with it.
-std::optional<std::int64_t> number_after(const std::vector<std::string>& lines, std::string_view key) {
+std::optional<std::int64_t> number_after(const std::vector<std::string>& lines,
+                                         std::string_view key) {
     for (const std::string& line : lines) {
         if (!line.starts_with(key)) continue;
         const std::vector<std::string> words = words_of(line.substr(key.size()));
@@ -93,26 +95,30 @@ constexpr Version versions[] = {
     {"cgroup", "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "},
 };
 
-// What a group leaves, or anything from `enough` on where it leaves that much. The files are read as far as it takes:
-// each costs microseconds.
+// What a group leaves, or anything from `enough` on where it leaves that much. The files are read
+// as far as it takes: each costs microseconds.
 std::int64_t left_in_group(const std::string& folder, const Version& version, std::int64_t enough) {
     const std::optional<std::int64_t> limit = number_in(folder + "/" + version.limit);
     if (!limit || *limit >= no_limit) return unlimited;
     const std::optional<std::int64_t> used = number_in(folder + "/" + version.used);
     if (!used) return unlimited;
     if (*limit - *used >= enough) return enough;
-    const std::int64_t droppable = number_after(lines_of(folder + "/memory.stat"), version.droppable).value_or(0);
+    const std::int64_t droppable =
+        number_after(lines_of(folder + "/memory.stat"), version.droppable).value_or(0);
     return *limit - *used + std::min(droppable, *used);
 }
 
 // This process' group within the hierarchy of `version`: "/a/b".
-std::optional<std::string> group_of(const std::vector<std::string>& groups, const Version& version) {
+std::optional<std::string> group_of(const std::vector<std::string>& groups,
+                                    const Version& version) {
     for (const std::string& line : groups) {
         const std::size_t controllers = line.find(':');
         const std::size_t path = line.find(':', controllers + 1);
         if (controllers == std::string::npos || path == std::string::npos) continue;
-        const std::string_view names = std::string_view(line).substr(controllers + 1, path - controllers - 1);
-        if (*version.controller ? has(names, version.controller) : names.empty()) return line.substr(path + 1);
+        const std::string_view names =
+            std::string_view(line).substr(controllers + 1, path - controllers - 1);
+        if (*version.controller ? has(names, version.controller) : names.empty())
+            return line.substr(path + 1);
     }
     return {};
 }
@@ -122,15 +128,17 @@ struct Groups {
     std::vector<std::string> groups, mounts;
 };
 
-// The least that this process' group and its ancestors leave. A container may see its own group as the mount's root,
-// or not see it at all: what is not there sets no limit.
-std::int64_t left_in_groups(const std::string& root, const Groups& own, const Version& version, std::int64_t enough) {
+// The least that this process' group and its ancestors leave. A container may see its own group as
+// the mount's root, or not see it at all: what is not there sets no limit.
+std::int64_t left_in_groups(const std::string& root, const Groups& own, const Version& version,
+                            std::int64_t enough) {
     const std::optional<std::string> group = group_of(own.groups, version);
     if (!group) return enough;
     std::int64_t left = enough;
     const std::string of_filesystem = fmt::format(" - {} ", version.filesystem);
     for (const std::string& line : own.mounts) {
-        if (line.find(of_filesystem) == std::string::npos) continue;  // of many lines, which take long to divide
+        if (line.find(of_filesystem) == std::string::npos)
+            continue;  // of many lines, which take long to divide
         const std::vector<std::string> words = words_of(line);
         const auto dash = std::find(words.begin(), words.end(), "-");
         if (words.size() < 5 || words.end() - dash < 4 || dash[1] != version.filesystem) continue;
@@ -145,7 +153,8 @@ std::int64_t left_in_groups(const std::string& root, const Groups& own, const Ve
     return left;
 }
 
-// What RLIMIT_AS and RLIMIT_DATA leave: limits of pages that statm counts in its first and sixth field.
+// What RLIMIT_AS and RLIMIT_DATA leave: limits of pages that statm counts in its first and sixth
+// field.
 std::int64_t left_by_limits(const std::string& root) {
     std::ifstream file(root + "/proc/self/statm");
     std::vector<std::int64_t> pages;
@@ -159,7 +168,8 @@ std::int64_t left_by_limits(const std::string& root) {
 }
 
 std::int64_t left_on_machine(const std::string& root) {
-    if (const auto kib = number_after(lines_of(root + "/proc/meminfo"), "MemAvailable:")) return *kib * 1024;
+    if (const auto kib = number_after(lines_of(root + "/proc/meminfo"), "MemAvailable:"))
+        return *kib * 1024;
     return ::sysconf(_SC_AVPHYS_PAGES) * ::sysconf(_SC_PAGESIZE);
 }
 
@@ -168,19 +178,22 @@ std::int64_t left_on_machine(const std::string& root) {
 std::string in_words(std::int64_t bytes) {
     constexpr double mib = 1 << 20, gib = 1 << 30;
     const auto value = static_cast<double>(bytes);
-    return value < gib ? fmt::format("{:.1f} MiB", value / mib) : fmt::format("{:.1f} GiB", value / gib);
+    return value < gib ? fmt::format("{:.1f} MiB", value / mib)
+                       : fmt::format("{:.1f} GiB", value / gib);
 }
 
 std::int64_t free_memory(const std::string& root) {
     std::int64_t left = std::min(left_on_machine(root), left_by_limits(root));
     const Groups own{lines_of(root + "/proc/self/cgroup"), lines_of(root + "/proc/self/mountinfo")};
-    for (const Version& version : versions) left = std::min(left, left_in_groups(root, own, version, left));
+    for (const Version& version : versions)
+        left = std::min(left, left_in_groups(root, own, version, left));
     return std::max<std::int64_t>(left, 0);
 }
 
 std::int64_t recently_free_memory() {
     constexpr std::int64_t nanoseconds = 100'000'000;
-    const std::int64_t now = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+    const std::int64_t now =
+        std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
     if (recently_free < 0 || now - taken > nanoseconds) {
         recently_free = free_memory("");
         taken = now;
@@ -200,8 +213,9 @@ void require_memory(std::int64_t bytes, const std::string& what) {
     const machine::FloatState state;
     const std::int64_t free = free_memory();
     if (bytes <= free) return;
-    throw Error(ErrorCode::out_of_memory, fmt::format("{} takes {} of memory; {} are free", what,
-                                                      machine::in_words(bytes), machine::in_words(free)));
+    throw Error(ErrorCode::out_of_memory,
+                fmt::format("{} takes {} of memory; {} are free", what, machine::in_words(bytes),
+                            machine::in_words(free)));
 }
 
 }  // namespace kith

@@ -9,7 +9,8 @@ namespace kith::machine {
 // From `root`/proc and the control groups mounted below `root`; "" is this machine.
 std::int64_t free_memory(const std::string& root);
 
-// kith::free_memory(), at most a tenth of a second old: for what is called thousands of times a second.
+// kith::free_memory(), at most a tenth of a second old: for what is called thousands of times a
+// second.
 std::int64_t recently_free_memory();
 
 // "1.5 GiB".

@@ -10,7 +10,8 @@ namespace kith::machine {
 namespace {
 
 constinit Lasting<ThreadPool> shared;
-// The parent's pool in a child, which has none of its workers and perhaps a mutex that nobody will unlock.
+// The parent's pool in a child, which has none of its workers and perhaps a mutex that nobody will
+// unlock.
 constinit std::atomic<ThreadPool*> forgotten{nullptr};
 constinit std::atomic<bool> forgets{false}, closing{false};
 
@@ -24,8 +25,8 @@ bool forget_at_fork() {
     return forgets;
 }
 
-// At the exit of the process, or before the library is unloaded. The pool stays where it is: other threads and later
-// destructors may still search.
+// At the exit of the process, or before the library is unloaded. The pool stays where it is: other
+// threads and later destructors may still search.
 [[gnu::destructor]] void close_pool() {
     closing = true;
     if (ThreadPool* const pool = shared.made()) pool->close();
@@ -40,8 +41,8 @@ ThreadPool* pool() {
 
 }  // namespace
 
-void run_tasks(int threads, std::int64_t count, ThreadPool::Task task, const void* context, ThreadPool::Wait wait,
-               ThreadPool::Cost cost) {
+void run_tasks(int threads, std::int64_t count, ThreadPool::Task task, const void* context,
+               ThreadPool::Wait wait, ThreadPool::Cost cost) {
     ThreadPool* const own = threads > 1 && count > 1 ? pool() : nullptr;
     if (own) return own->run(threads, count, task, context, wait, cost);
     for (std::int64_t i = 0; i < count; ++i) task(context, i, 0);

@@ -1,4 +1,5 @@
-// Jobs lie on their callers' stacks, in a list; workers join the oldest that has room. See thread_pool.h.
+// Jobs lie on their callers' stacks, in a list; workers join the oldest that has room. See
+// thread_pool.h.
 #include "machine/thread_pool.h"
 
 #include <sys/resource.h>
@@ -21,10 +22,12 @@ using Clock = std::chrono::steady_clock;
 
 // Before a worker sleeps it looks for a job this long: waking it takes as much.
 constexpr auto spin_time = std::chrono::microseconds(50);
-// Jobs of less for one thread are not worth waking another, which takes 40 to 75 microseconds (Zen 5, virtual machine).
+// Jobs of less for one thread are not worth waking another, which takes 40 to 75 microseconds (Zen
+// 5, virtual machine).
 constexpr ThreadPool::Cost waking_cost{50};
-// A caller spins this long at most before it sleeps until the others have ended their last tasks. Where that was in
-// vain, as with more threads than free processors, the next spins half as long, else twice as long.
+// A caller spins this long at most before it sleeps until the others have ended their last tasks.
+// Where that was in vain, as with more threads than free processors, the next spins half as long,
+// else twice as long.
 constexpr std::chrono::nanoseconds min_patience = spin_time, max_patience = 8 * spin_time;
 // After a failure to start a worker, calls go on with those that there are for so long.
 constexpr auto attempt_interval = std::chrono::seconds(1);
@@ -47,7 +50,8 @@ bool spin(std::chrono::nanoseconds time, const Changed& changed) {
     return changed();
 }
 
-// Whether one more worker leaves a process of limited address space enough for its work: they may take half.
+// Whether one more worker leaves a process of limited address space enough for its work: they may
+// take half.
 bool address_space_for(std::size_t workers) {
     rlimit limit{};
     if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return true;
@@ -63,7 +67,8 @@ bool address_space_for(std::size_t workers) {
     double pages = 0;
     const bool known = std::fscanf(statm, "%lf", &pages) == 1;
     std::fclose(statm);
-    const double left = static_cast<double>(limit.rlim_cur) - pages * static_cast<double>(sysconf(_SC_PAGESIZE));
+    const double left =
+        static_cast<double>(limit.rlim_cur) - pages * static_cast<double>(sysconf(_SC_PAGESIZE));
     const auto others = static_cast<double>(workers), stack_bytes = static_cast<double>(stack);
     return !known || (others + 1) * (stack_bytes + heap) <= (left + others * stack_bytes) / 2;
 }
@@ -74,7 +79,8 @@ int start_thread(pthread_t* thread, void* (*body)(void*), void* argument) {
     sigset_t blocked, before;
     sigfillset(&blocked);
     // What a thread does to itself, and what profilers count.
-    for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGPROF}) sigdelset(&blocked, own);
+    for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGPROF})
+        sigdelset(&blocked, own);
     pthread_sigmask(SIG_SETMASK, &blocked, &before);
     const int result = pthread_create(thread, nullptr, body, argument);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -89,8 +95,9 @@ struct ThreadPool::Job {
     std::atomic<std::int64_t> next{0};
     std::atomic<bool> failed{false};
     std::exception_ptr error{};
-    int joined = 0;              // workers, ever
-    std::atomic<int> active{0};  // workers within; read without the mutex by the caller that waits for them
+    int joined = 0;  // workers, ever
+    std::atomic<int> active{
+        0};  // workers within; read without the mutex by the caller that waits for them
     std::condition_variable left{};
     Job* following = nullptr;
 
@@ -109,7 +116,8 @@ struct ThreadPool::Job {
     }
 };
 
-void ThreadPool::run(int threads, std::int64_t count, Task task, const void* context, Wait wait, Cost cost) {
+void ThreadPool::run(int threads, std::int64_t count, Task task, const void* context, Wait wait,
+                     Cost cost) {
     threads = static_cast<int>(std::min<std::int64_t>(threads, count));
     if (threads <= 1 || within_task) {
         for (std::int64_t i = 0; i < count; ++i) task(context, i, 0);
@@ -145,7 +153,8 @@ void ThreadPool::post(Job& job, Cost cost) {
     if (!worth_waking(cost)) return;
     wake(job);
     most_ = std::max(most_, job.most);
-    while (job.room() > 0 && idle_ < wanted() && static_cast<int>(workers_.size()) < most_ && start_worker()) {
+    while (job.room() > 0 && idle_ < wanted() && static_cast<int>(workers_.size()) < most_ &&
+           start_worker()) {
         lock.unlock();  // it may begin
         lock.lock();
         if (closed_) return;
@@ -162,7 +171,8 @@ void ThreadPool::retire(Job& job, Wait wait) {
     last_end_ = Clock::now();
     const auto alone = [&job] { return job.active.load(std::memory_order_relaxed) == 0; };
     if (alone()) return;
-    const std::chrono::nanoseconds patience = std::max<std::chrono::nanoseconds>(patience_, min_patience);
+    const std::chrono::nanoseconds patience =
+        std::max<std::chrono::nanoseconds>(patience_, min_patience);
     lock.unlock();
     const bool in_time = spin(patience, alone);
     lock.lock();

@@ -14,7 +14,8 @@
 
 namespace kith::machine {
 
-// As pthread_create with default attributes; the new thread receives no signal that is meant for the process.
+// As pthread_create with default attributes; the new thread receives no signal that is meant for
+// the process.
 int start_thread(pthread_t* thread, void* (*body)(void*), void* argument);
 
 class ThreadPool {
@@ -26,26 +27,32 @@ public:
     using Cost = std::chrono::duration<double, std::micro>;
     static constexpr Cost unknown{std::numeric_limits<double>::infinity()};
 
-    // `threads`: as many as calls that ask for fewer may have between them. None is started before a call asks for it.
-    explicit ThreadPool(int threads, Start start = start_thread) : most_(threads - 1), start_(start) {}
+    // `threads`: as many as calls that ask for fewer may have between them. None is started before
+    // a call asks for it.
+    explicit ThreadPool(int threads, Start start = start_thread)
+        : most_(threads - 1), start_(start) {}
     // No call may be running.
     ~ThreadPool() { close(); }
     ThreadPool(const ThreadPool&) = delete;
     ThreadPool& operator=(const ThreadPool&) = delete;
 
-    // Calls task(context, i, worker) for every i in [0, count), in order as threads get free: the calling thread, as
-    // worker 0, and up to threads - 1 workers that are free or can be started, none being fine. Each takes a number
-    // below `threads` of its own. A call from within a task runs on its own thread alone. After the first exception no
-    // further task begins; it is thrown to the caller. While the caller has nothing left to do but wait for the others,
-    // `wait` (unless null; it throws nothing) is called some tens of times a second. `cost`: roughly what all tasks
-    // take one thread. For a cost below that of waking a thread only workers that are awake join, unless such calls
-    // follow each other at once.
-    void run(int threads, std::int64_t count, Task task, const void* context, Wait wait = nullptr, Cost cost = unknown);
+    // Calls task(context, i, worker) for every i in [0, count), in order as threads get free: the
+    // calling thread, as worker 0, and up to threads - 1 workers that are free or can be started,
+    // none being fine. Each takes a number below `threads` of its own. A call from within a task
+    // runs on its own thread alone. After the first exception no further task begins; it is thrown
+    // to the caller. While the caller has nothing left to do but wait for the others, `wait`
+    // (unless null; it throws nothing) is called some tens of times a second. `cost`: roughly what
+    // all tasks take one thread. For a cost below that of waking a thread only workers that are
+    // awake join, unless such calls follow each other at once.
+    void run(int threads, std::int64_t count, Task task, const void* context, Wait wait = nullptr,
+             Cost cost = unknown);
 
-    // Of the threads that a call asks for, those that the system lets it have, as far as has been seen.
+    // Of the threads that a call asks for, those that the system lets it have, as far as has been
+    // seen.
     int available(int threads);
 
-    // Ends the workers, except those that are within a task: they end after it. Later calls run on their own thread.
+    // Ends the workers, except those that are within a task: they end after it. Later calls run on
+    // their own thread.
     void close();
 
 private:

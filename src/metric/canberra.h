@@ -11,7 +11,8 @@ struct Canberra : Base {
     KITH_HD static void step(typename O::V* a, typename O::V q, typename O::V x, const Params&) {
         const auto zero = O::set(0.0);
         const auto scale = O::add(O::abs(q), O::abs(x));
-        const auto term = O::div(O::abs(O::sub(q, x)), O::select(O::eq(scale, zero), O::set(1.0), scale));
+        const auto term =
+            O::div(O::abs(O::sub(q, x)), O::select(O::eq(scale, zero), O::set(1.0), scale));
         a[0] = O::add(a[0], term);
     }
 };

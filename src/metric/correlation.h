@@ -1,4 +1,5 @@
-// Correlation distance: the cosine distance of the vectors less their means; 1 where either is constant.
+// Correlation distance: the cosine distance of the vectors less their means; 1 where either is
+// constant.
 #pragma once
 
 #include "metric/cosine.h"
@@ -12,8 +13,8 @@ struct Correlation : Cosine {
         return O::sub(x, aux[0]);
     }
     template <class O>
-    KITH_HD static typename O::V aux_step(int stage, typename O::V sum, typename O::V x, const typename O::V* aux,
-                                          typename O::V) {
+    KITH_HD static typename O::V aux_step(int stage, typename O::V sum, typename O::V x,
+                                          const typename O::V* aux, typename O::V) {
         if (stage == 0) return O::add(sum, x);
         const auto t = O::sub(x, aux[0]);
         return O::fma(t, t, sum);

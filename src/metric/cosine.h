@@ -1,5 +1,6 @@
-// Cosine distance: 1 - <q, x> / sqrt(|q|^2 |x|^2), within [0, 2]; 1 where either vector is zero. Of equal vectors the
-// three sums are the same number, whose square has it as its root, and the distance is 0.
+// Cosine distance: 1 - <q, x> / sqrt(|q|^2 |x|^2), within [0, 2]; 1 where either vector is zero. Of
+// equal vectors the three sums are the same number, whose square has it as its root, and the
+// distance is 0.
 #pragma once
 
 #include "metric/metric.h"
@@ -10,8 +11,8 @@ struct Cosine : Base {
     static constexpr Traits traits{.gemm = Gemm::cosine, .scale_free = true};
     static constexpr int aux = 1;  // the squared norm, summed as the product is
     template <class O>
-    KITH_HD static typename O::V aux_step(int, typename O::V sum, typename O::V x, const typename O::V*,
-                                          typename O::V) {
+    KITH_HD static typename O::V aux_step(int, typename O::V sum, typename O::V x,
+                                          const typename O::V*, typename O::V) {
         return O::fma(x, x, sum);
     }
     template <class O>

@@ -1,5 +1,6 @@
-// Dice distance of the sets of coordinates that are not zero: the share of those in one set only among the members of
-// both, counted in each; 0 of two empty sets. With packed bits the sets are of bits.
+// Dice distance of the sets of coordinates that are not zero: the share of those in one set only
+// among the members of both, counted in each; 0 of two empty sets. With packed bits the sets are of
+// bits.
 #pragma once
 
 #include "metric/jaccard.h"

@@ -6,9 +6,12 @@
 namespace kith::metric {
 
 struct Euclidean : SqEuclidean {
-    static constexpr Traits traits{.gemm = Gemm::l2, .direct = Direct::squares, .monotone = true, .root = Root::square};
+    static constexpr Traits traits{
+        .gemm = Gemm::l2, .direct = Direct::squares, .monotone = true, .root = Root::square};
     using Keys = SqEuclidean;
-    KITH_HD static double report(double rank, const Params&) { return ScalarOps<double>::sqrt(rank); }
+    KITH_HD static double report(double rank, const Params&) {
+        return ScalarOps<double>::sqrt(rank);
+    }
 };
 
 }  // namespace kith::metric

@@ -1,5 +1,6 @@
-// Haversine distance: the angle of the great circle between two points of a sphere, latitude and longitude in radians
-// (as scikit-learn's). Ordered by h = sin^2(dlat / 2) + cos(lat q) cos(lat x) sin^2(dlon / 2), in [0, 1].
+// Haversine distance: the angle of the great circle between two points of a sphere, latitude and
+// longitude in radians (as scikit-learn's). Ordered by h = sin^2(dlat / 2) + cos(lat q) cos(lat x)
+// sin^2(dlon / 2), in [0, 1].
 #pragma once
 
 #include "metric/metric.h"
@@ -7,16 +8,18 @@
 namespace kith::metric {
 
 struct Haversine : Base {
-    // The constant is 1 for the latitude and 0 for the longitude. A pole is at pi / 2, which f32 rounds up; 2 pi in any
-    // element type is below 6.3. Degrees are mostly neither.
-    static constexpr Traits traits{
-        .per_coordinate = true, .dimensions = 2, .limits = {{0x1.921fb6p+0, "latitude"}, {6.3, "longitude"}}};
+    // The constant is 1 for the latitude and 0 for the longitude. A pole is at pi / 2, which f32
+    // rounds up; 2 pi in any element type is below 6.3. Degrees are mostly neither.
+    static constexpr Traits traits{.per_coordinate = true,
+                                   .dimensions = 2,
+                                   .limits = {{0x1.921fb6p+0, "latitude"}, {6.3, "longitude"}}};
     static constexpr int accumulators = 2;  // the latitudes' term, the longitudes'
     static constexpr int aux = 1;           // the latitude's cosine
     template <class O>
-    KITH_HD static typename O::V aux_step(int, typename O::V sum, typename O::V x, const typename O::V*,
-                                          typename O::V is_latitude) {
-        return O::add(sum, O::mul(is_latitude, O::map([](double lane) { return portable::cos(lane); }, x)));
+    KITH_HD static typename O::V aux_step(int, typename O::V sum, typename O::V x,
+                                          const typename O::V*, typename O::V is_latitude) {
+        return O::add(
+            sum, O::mul(is_latitude, O::map([](double lane) { return portable::cos(lane); }, x)));
     }
     template <class O>
     KITH_HD static void step(typename O::V* a, typename O::V q, typename O::V x, const Params&) {
@@ -40,7 +43,8 @@ struct Haversine : Base {
         const double root = ScalarOps<double>::sqrt(rank > 0.5 ? 1.0 - rank : rank);
         // asin s = 2 asin(s / sqrt(2 + 2 sqrt(1 - s^2))): an argument of at most sin(pi / 8).
         const double cosine = ScalarOps<double>::sqrt(1.0 - root * root);
-        const double angle = 4.0 * portable::small_asin(root / ScalarOps<double>::sqrt(2.0 + 2.0 * cosine));
+        const double angle =
+            4.0 * portable::small_asin(root / ScalarOps<double>::sqrt(2.0 + 2.0 * cosine));
         return rank > 0.5 ? 0x1.921fb54442d18p+1 - angle : angle;
     }
 };

@@ -1,5 +1,5 @@
-// Hellinger distance: sqrt of sum (sqrt q - sqrt x)^2, over sqrt 2 (Kato and Hosino 2009, formula 1, with the square
-// that is missing in print). Ordered by the sum.
+// Hellinger distance: sqrt of sum (sqrt q - sqrt x)^2, over sqrt 2 (Kato and Hosino 2009, formula
+// 1, with the square that is missing in print). Ordered by the sum.
 #pragma once
 
 #include "metric/metric.h"
@@ -7,7 +7,8 @@
 namespace kith::metric {
 
 struct Hellinger : Base {
-    static constexpr Traits traits{.gemm = Gemm::l2, .monotone = true, .non_negative = true, .root = Root::square};
+    static constexpr Traits traits{
+        .gemm = Gemm::l2, .monotone = true, .non_negative = true, .root = Root::square};
     template <class O>
     KITH_HD static typename O::V map(typename O::V x, const typename O::V*, typename O::V) {
         return O::sqrt(x);

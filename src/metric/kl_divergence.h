@@ -1,5 +1,6 @@
-// Kullback-Leibler divergence of the query from the point: sum q log(q / x), a term with q = 0 being 0 and one with x =
-// 0 alone +inf (scipy.special.rel_entr summed; the vectors are not normalised).
+// Kullback-Leibler divergence of the query from the point: sum q log(q / x), a term with q = 0
+// being 0 and one with x = 0 alone +inf (scipy.special.rel_entr summed; the vectors are not
+// normalised).
 #pragma once
 
 #include "metric/metric.h"
@@ -14,7 +15,8 @@ struct KlDivergence : Base {
         // -0 equals 0.
         const auto none = O::eq(q, zero);
         const auto divisor = O::abs(x), ratio = O::select(none, O::set(1.0), O::div(q, divisor));
-        const auto finite = O::select(O::eq(ratio, O::set(bits_to_double(0x7ff0000000000000ULL))), zero, ratio);
+        const auto finite =
+            O::select(O::eq(ratio, O::set(bits_to_double(0x7ff0000000000000ULL))), zero, ratio);
         const auto is_normal = O::eq(O::max(finite, O::set(0x1p-1022)), finite);
         const auto log = O::unless(
             is_normal, O::map([](double lane) { return portable::log(lane); }, ratio),

@@ -1,10 +1,12 @@
-// The contract of a metric. One metric is one struct in one header; kernels ask its traits, never its name.
+// The contract of a metric. One metric is one struct in one header; kernels ask its traits, never
+// its name.
 //
-// The canonical distance of (query, point) is: 32 partial accumulators, number j taking coordinates j, j + 32, ...
-// through step(); the partials joined by combine() in the fixed tree xor 16, 8, 4, 2, 1; then finish() gives the
-// rank, which is the distance key: neighbours are ordered by (rank, id), smaller first; report() turns a rank into the
-// distance that the caller sees. A metric that differs from another in report() alone, and in traits of it, derives
-// from that one and names it, `using Keys = Other`: the GPU's kernels of that one serve both.
+// The canonical distance of (query, point) is: 32 partial accumulators, number j taking coordinates
+// j, j + 32, ... through step(); the partials joined by combine() in the fixed tree xor 16, 8, 4,
+// 2, 1; then finish() gives the rank, which is the distance key: neighbours are ordered by (rank,
+// id), smaller first; report() turns a rank into the distance that the caller sees. A metric that
+// differs from another in report() alone, and in traits of it, derives from that one and names it,
+// `using Keys = Other`: the GPU's kernels of that one serve both.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +26,8 @@ struct Params {
     double p = 2;              // minkowski
     std::int64_t d = 0;        // dimensions
     bool packed_bits = false;  // Traits::packed_bits
-    // In the memory of the backend that runs. mahalanobis: the matrix, d x d, row-major; Traits::per_coordinate: d.
+    // In the memory of the backend that runs. mahalanobis: the matrix, d x d, row-major;
+    // Traits::per_coordinate: d.
     const double* constants = nullptr;
 };
 
@@ -38,7 +41,8 @@ enum class Gemm {
     cross_entropy,
 };
 
-// The direct form that can serve as the filter, in f32: its error is relative to the rank (docs/exactness.md).
+// The direct form that can serve as the filter, in f32: its error is relative to the rank
+// (docs/exactness.md).
 enum class Direct {
     none,
     squares,     // rank = sum (q - x)^2
@@ -48,9 +52,11 @@ enum class Direct {
     quotients,   // rank = sum |q - x| / (|q| + |x|), 0 / 0 being 0
     quotient,    // rank = sum |q - x| / sum |q + x|, 0 / 0 being 0
     mismatches,  // rank = the number of coordinates, or packed bits, that differ
-    jaccard,     // rank = those (or bits) that are 0 in one only, over those not 0 in either; 0 / 0 being 0
+    jaccard,     // rank = those (or bits) that are 0 in one only, over those not 0 in either; 0 / 0
+                 // being 0
     dice,        // rank = the same over the sizes of both, in coordinates (or bits) that are not 0
-    divergence,  // rank = sum (q log(q / m) + x log(x / m)) with m = (q + x) / 2, coordinates at least 0
+    divergence,  // rank = sum (q log(q / m) + x log(x / m)) with m = (q + x) / 2, coordinates at
+                 // least 0
 };
 
 // What a coordinate is, and the largest magnitude that it may have; 0: any.
@@ -59,8 +65,8 @@ struct Limit {
     const char* what;  // of the host
 };
 
-// The power of the differences that the rank is of, and whose root is reported: a distance may be a number of binary64
-// where its rank is none (exact/scaled_distance.h).
+// The power of the differences that the rank is of, and whose root is reported: a distance may be a
+// number of binary64 where its rank is none (exact/scaled_distance.h).
 enum class Root {
     none,
     square,  // |c v(q) - c v(x)| has c^2 times the rank, and c times the distance
@@ -70,15 +76,18 @@ enum class Root {
 // What a metric promises of itself; every field has the value that most metrics need.
 struct Traits {
     Gemm gemm = Gemm::none;  // v(x) = map(x)
-    bool factored = false;   // rank = |L' map(q) - L' map(x)|^2 with L L' = Params::constants; gemm does not say so
+    bool factored = false;   // rank = |L' map(q) - L' map(x)|^2 with L L' = Params::constants; gemm
+                             // does not say so
     Direct direct = Direct::none;
-    // As computed, the rank never falls where a |map(q) - map(x)| grows (docs/exactness.md, section 10): step() and
-    // combine() never do, an untouched accumulator changes nothing in combine(), finish() is that of Base, aux is 0.
+    // As computed, the rank never falls where a |map(q) - map(x)| grows (docs/exactness.md, section
+    // 10): step() and combine() never do, an untouched accumulator changes nothing in combine(),
+    // finish() is that of Base, aux is 0.
     bool monotone = false;
-    bool non_negative = false;      // coordinates below zero are an input error
-    bool similarity = false;        // larger is nearer; missing neighbours are at -inf
-    bool whole_vector = false;      // needs all differences at once: whole_term(), no step()
-    bool per_coordinate = false;    // map() and aux_step() take a constant of their coordinate, Params::constants[i]
+    bool non_negative = false;  // coordinates below zero are an input error
+    bool similarity = false;    // larger is nearer; missing neighbours are at -inf
+    bool whole_vector = false;  // needs all differences at once: whole_term(), no step()
+    bool per_coordinate =
+        false;  // map() and aux_step() take a constant of their coordinate, Params::constants[i]
     bool packed_bits = false;       // u8 coordinates may be eight bits each: Params::packed_bits
     bool scale_free = false;        // the rank of c q and x is that of q and x, for any c > 0
     Root root = Root::none;         // aux is 0 where there is one, and step() sees only q - x
@@ -110,12 +119,12 @@ struct Base {
     KITH_HD static void combine(typename O::V* a, const typename O::V* b) {
         a[0] = O::add(a[0], b[0]);
     }
-    // Auxiliary value s of a vector: its coordinates added by aux_step to the partials of a canonical sum, then
-    // aux_finish. Values 0..s-1 are ready in `aux`. The last argument, here and of map(), is the coordinate's constant
-    // (Traits::per_coordinate).
+    // Auxiliary value s of a vector: its coordinates added by aux_step to the partials of a
+    // canonical sum, then aux_finish. Values 0..s-1 are ready in `aux`. The last argument, here and
+    // of map(), is the coordinate's constant (Traits::per_coordinate).
     template <class O>
-    KITH_HD static typename O::V aux_step(int, typename O::V sum, typename O::V x, const typename O::V*,
-                                          typename O::V) {
+    KITH_HD static typename O::V aux_step(int, typename O::V sum, typename O::V x,
+                                          const typename O::V*, typename O::V) {
         return O::add(sum, x);
     }
     KITH_HD static double aux_finish(int, double sum, const Params&) { return sum; }
@@ -124,7 +133,9 @@ struct Base {
     KITH_HD static typename O::V map(typename O::V x, const typename O::V*, typename O::V) {
         return x;
     }
-    KITH_HD static double finish(const double* a, const double*, const double*, const Params&) { return a[0]; }
+    KITH_HD static double finish(const double* a, const double*, const double*, const Params&) {
+        return a[0];
+    }
     KITH_HD static double report(double rank, const Params&) { return rank; }
 };
 

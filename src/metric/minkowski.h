@@ -1,5 +1,5 @@
-// Minkowski distance of order p >= 1: ordered by sum |q - x|^p, reported as its p-th root. p = infinity never comes
-// here: the front of the library turns it into chebyshev.
+// Minkowski distance of order p >= 1: ordered by sum |q - x|^p, reported as its p-th root. p =
+// infinity never comes here: the front of the library turns it into chebyshev.
 #pragma once
 
 #include "metric/metric.h"
@@ -9,7 +9,8 @@ namespace kith::metric {
 struct Minkowski : Base {
     static constexpr Traits traits{.direct = Direct::powers, .root = Root::power};
     template <class O>
-    KITH_HD static void step(typename O::V* a, typename O::V q, typename O::V x, const Params& params) {
+    KITH_HD static void step(typename O::V* a, typename O::V q, typename O::V x,
+                             const Params& params) {
         const double p = params.p;
         const auto t = O::abs(O::sub(q, x));
         a[0] = O::add(a[0], O::map([p](double lane) { return portable::power(lane, p); }, t));

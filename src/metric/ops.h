@@ -1,5 +1,6 @@
-// The few operations that a metric's step may use, for one scalar on host and device; src/cpu/simd/vector_ops-inl.h has
-// the same set for SIMD vectors. All are correctly rounded or exact, or built here from such: the same bits everywhere.
+// The few operations that a metric's step may use, for one scalar on host and device;
+// src/cpu/simd/vector_ops-inl.h has the same set for SIMD vectors. All are correctly rounded or
+// exact, or built here from such: the same bits everywhere.
 #pragma once
 
 #include "metric/portable.h"

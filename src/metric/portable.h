@@ -1,6 +1,6 @@
-// Fused multiply-add, bit casts, and logarithm, exponential, power, sine and cosine from correctly rounded operations
-// only: the same bits from every compiler, on host and device. This text is also compiled at run time, ahead of a
-// user's formula.
+// Fused multiply-add, bit casts, and logarithm, exponential, power, sine and cosine from correctly
+// rounded operations only: the same bits from every compiler, on host and device. This text is also
+// compiled at run time, ahead of a user's formula.
 #pragma once
 
 #if defined(__CUDACC_RTC__)
@@ -24,7 +24,8 @@ using uint64_t = unsigned long long;
 
 namespace kith {
 
-// Set in translation units whose compiler fuses nothing by itself (-ffp-contract=off, --fmad=false).
+// Set in translation units whose compiler fuses nothing by itself (-ffp-contract=off,
+// --fmad=false).
 KITH_HD double fused(double a, double b, double c) {
 #if defined(__CUDA_ARCH__)
     return __fma_rn(a, b, c);
@@ -55,11 +56,12 @@ KITH_HD std::uint64_t double_to_bits(double x) {
 #endif
 }
 
-// From correctly rounded operations only: a libm's last bit would differ between host and device. Relative errors: log,
-// exp, sin, cos and asin a few ulp, power a few ulp times |p log t|.
+// From correctly rounded operations only: a libm's last bit would differ between host and device.
+// Relative errors: log, exp, sin, cos and asin a few ulp, power a few ulp times |p log t|.
 namespace portable {
 
-// Natural logarithm of x >= 0: m 2^e with m in [sqrt 1/2, sqrt 2), log m = 2 atanh((m - 1) / (m + 1)) by its series.
+// Natural logarithm of x >= 0: m 2^e with m in [sqrt 1/2, sqrt 2), log m = 2 atanh((m - 1) / (m +
+// 1)) by its series.
 KITH_HD double log(double x) {
     const bool tiny = x < 0x1p-1022;
     const double scaled = tiny ? x * 0x1p54 : x;
@@ -86,14 +88,15 @@ KITH_HD double log(double x) {
     return x == 0.0 ? -infinity : (x < infinity ? result : x);  // infinity and NaN: x
 }
 
-// log(q / x) of q > 0, x >= 0, where the quotient is no normal number as well: of one that is in range, and what that
-// has been multiplied by.
+// log(q / x) of q > 0, x >= 0, where the quotient is no normal number as well: of one that is in
+// range, and what that has been multiplied by.
 KITH_HD double log_of_quotient(double q, double x) {
     const double ratio = q / x;
     const bool above = ratio > 0x1.fffffffffffffp+1023, below = ratio < 0x1p-1022;
     const double factor = above ? 0x1p-540 : (below ? 0x1p540 : 1.0),
                  inverse = above ? 0x1p540 : (below ? 0x1p-540 : 1.0);
-    const double removed = above ? 1080 * 0x1.62e42fefa39efp-1 : (below ? -1080 * 0x1.62e42fefa39efp-1 : 0.0);
+    const double removed =
+        above ? 1080 * 0x1.62e42fefa39efp-1 : (below ? -1080 * 0x1.62e42fefa39efp-1 : 0.0);
     return log(q * factor / (x * inverse)) + removed;
 }
 
@@ -140,8 +143,9 @@ KITH_HD double power(double t, double p) {
     return exp(p * log(t));
 }
 
-// sin(x + quarters pi / 2) for |x| <= 2^20: x = k pi / 2 + r, |r| <= pi / 4, by the series of sin r to r^17 or of cos r
-// to r^16. pi / 2 is three numbers: near a multiple of it the first difference is exact, and the rest is 2^-160 off.
+// sin(x + quarters pi / 2) for |x| <= 2^20: x = k pi / 2 + r, |r| <= pi / 4, by the series of sin r
+// to r^17 or of cos r to r^16. pi / 2 is three numbers: near a multiple of it the first difference
+// is exact, and the rest is 2^-160 off.
 KITH_HD double sin_of_quarters(double x, unsigned quarters) {
     const double shifted = fused(x, 0x1.45f306dc9c883p-1, 0x1.8p52);
     const double k = shifted - 0x1.8p52;
@@ -167,7 +171,8 @@ KITH_HD double sin_of_quarters(double x, unsigned quarters) {
     c = fused(c, z, 1.0 / 24.0);
     c = fused(c, z, -0.5);
     c = fused(c, z, 1.0);
-    const std::uint64_t quadrant = double_to_bits(shifted) + quarters;  // its lowest bits are those of k
+    const std::uint64_t quadrant =
+        double_to_bits(shifted) + quarters;  // its lowest bits are those of k
     const double value = quadrant & 1 ? c : s;
     return quadrant & 2 ? -value : value;
 }
@@ -178,7 +183,8 @@ KITH_HD double cos(double x) {
     return sin_of_quarters(x, 1);
 }
 
-// Arcsine for 0 <= y <= sin(pi / 8), by its series to y^41: each term is (2n - 1)^2 / (2n (2n + 1)) y^2 of the last.
+// Arcsine for 0 <= y <= sin(pi / 8), by its series to y^41: each term is (2n - 1)^2 / (2n (2n + 1))
+// y^2 of the last.
 KITH_HD double small_asin(double y) {
     const double z = y * y;
     double p = 1.0;
@@ -189,7 +195,8 @@ KITH_HD double small_asin(double y) {
     return y * p;
 }
 
-// For formulas. Zeros, infinities, NaN and their signs are C's; pow(t, -p) is 1 / pow(t, p), 0 where that overflows.
+// For formulas. Zeros, infinities, NaN and their signs are C's; pow(t, -p) is 1 / pow(t, p), 0
+// where that overflows.
 KITH_HD double any_exp(double x) {
     return x != x ? x : exp(x);
 }
@@ -205,7 +212,8 @@ KITH_HD double any_pow(double t, double p) {
     const double size = p < 0 ? -p : p;
     if (magnitude == 1.0 && size == infinity) return 1.0;
     // Beyond 2^53 every number is whole and even.
-    const bool whole = size >= 0x1p53 || size == static_cast<double>(static_cast<std::int64_t>(size));
+    const bool whole =
+        size >= 0x1p53 || size == static_cast<double>(static_cast<std::int64_t>(size));
     if (t < 0 && !whole && magnitude < infinity) return bits_to_double(0x7ff8000000000000ULL);
     const bool odd = size < 0x1p53 && whole && static_cast<std::int64_t>(size) % 2 == 1;
     const double r = power(magnitude, size);

@@ -1,5 +1,5 @@
-// Standardized Euclidean distance: sqrt of sum (q / s - x / s)^2 with s = sqrt V, V the variance of each coordinate.
-// Ordered by the sum.
+// Standardized Euclidean distance: sqrt of sum (q / s - x / s)^2 with s = sqrt V, V the variance of
+// each coordinate. Ordered by the sum.
 #pragma once
 
 #include "metric/metric.h"
@@ -18,7 +18,9 @@ struct SEuclidean : Base {
         const auto t = O::sub(q, x);
         a[0] = O::fma(t, t, a[0]);
     }
-    KITH_HD static double report(double rank, const Params&) { return ScalarOps<double>::sqrt(rank); }
+    KITH_HD static double report(double rank, const Params&) {
+        return ScalarOps<double>::sqrt(rank);
+    }
 };
 
 }  // namespace kith::metric

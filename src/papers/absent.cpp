@@ -23,15 +23,16 @@ Plan plan(const planner::Request& request, const planner::Machine&) {
 }
 
 Plan plan_by_selector(const planner::Request& request, const planner::Machine&) {
-    refuse("selector: '{}' of a search on a GPU stands behind a distance kernel: {}", request.selector, not_built);
+    refuse("selector: '{}' of a search on a GPU stands behind a distance kernel: {}",
+           request.selector, not_built);
 }
 
 GraphSchedule graph_schedule(const planner::Request& request, int, bool) {
     refuse_path(request.path);
 }
 
-Report graph(const MatrixView&, const MetricSpec&, std::int64_t, const Options& options, ProgressMeter&,
-             const NeighborsView&) {
+Report graph(const MatrixView&, const MetricSpec&, std::int64_t, const Options& options,
+             ProgressMeter&, const NeighborsView&) {
     refuse_path(options.path);
 }
 

@@ -29,10 +29,11 @@ struct MatrixTile {
     const float *queries = nullptr, *points = nullptr;
     std::int64_t width = 0, q = 0, n = 0;  // words of a row, rows
     const float *half_norm = nullptr, *point_error = nullptr;
-    const float *query_error = nullptr, *query_term = nullptr;  // query_term: sizes, where bits are counted
-    float growth = 1;                                           // of the lists (gpu::CandidateLists)
-    std::uint8_t* unfit = nullptr;                              // queries to be scanned; more may be added
-    std::int64_t wanted = 0;                                    // neighbours of a query
+    const float *query_error = nullptr,
+                *query_term = nullptr;  // query_term: sizes, where bits are counted
+    float growth = 1;                   // of the lists (gpu::CandidateLists)
+    std::uint8_t* unfit = nullptr;      // queries to be scanned; more may be added
+    std::int64_t wanted = 0;            // neighbours of a query
     cudaStream_t stream = nullptr;
 };
 

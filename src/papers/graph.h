@@ -9,7 +9,7 @@ namespace kith::papers {
 
 // The validated graph of validated points by a path of is_graph_path(), into `out`. Throws
 // invalid_argument where the component is not built.
-Report graph(const MatrixView& points, const MetricSpec& metric, std::int64_t k, const Options& options,
-             ProgressMeter& progress, const NeighborsView& out);
+Report graph(const MatrixView& points, const MetricSpec& metric, std::int64_t k,
+             const Options& options, ProgressMeter& progress, const NeighborsView& out);
 
 }  // namespace kith::papers

@@ -16,7 +16,8 @@ namespace kith::papers {
 // Whether this build has the component, and what a refusal says where it has not.
 bool built();
 inline constexpr const char* not_built =
-    "this kith was built without KITH_PAPERS, the code of the papers; cmake -D KITH_PAPERS=ON builds it "
+    "this kith was built without KITH_PAPERS, the code of the papers; cmake -D KITH_PAPERS=ON "
+    "builds it "
     "(docs/install.md)";
 
 // Whether this build has the selector.

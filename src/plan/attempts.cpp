@@ -23,25 +23,28 @@ std::string obstacle_on_cpu(const PathFacts& path, const MetricFacts& metric, El
 
 void add_attempts(const Request& r, const Machine& m, Plan& p) {
     const bool wide = p.isa == "avx512" || p.isa == "amx";
-    const cpu::Steps steps = cpu::steps_of({.task = r.all_points ? strategy::Task::within : strategy::Task::nearest,
-                                            .plan = p,
-                                            .metric = r.metric.id,
-                                            .traits = r.metric.traits,
-                                            .type = r.shape.type,
-                                            .queries = r.shape.q,
-                                            .d = r.shape.d,
-                                            .bf16 = m.bf16 && wide,
-                                            .bytes = m.vnni && wide,
-                                            .has_tree = r.forms.tree == Form::ready});
+    const cpu::Steps steps =
+        cpu::steps_of({.task = r.all_points ? strategy::Task::within : strategy::Task::nearest,
+                       .plan = p,
+                       .metric = r.metric.id,
+                       .traits = r.metric.traits,
+                       .type = r.shape.type,
+                       .queries = r.shape.q,
+                       .d = r.shape.d,
+                       .bf16 = m.bf16 && wide,
+                       .bytes = m.vnni && wide,
+                       .has_tree = r.forms.tree == Form::ready});
     p.attempts.reserve(cpu::Steps::most);
     for (const cpu::ChainStep& step : steps) {
         const Attempt attempt{step.strategy->facts.name, cpu::text(step.when)};
-        if (std::ranges::find(p.attempts, attempt) == p.attempts.end()) p.attempts.push_back(attempt);
+        if (std::ranges::find(p.attempts, attempt) == p.attempts.end())
+            p.attempts.push_back(attempt);
     }
 }
 
 bool is_only_first(std::string_view named) {
-    const bool is_path = std::ranges::any_of(paths(), [&](const PathFacts& path) { return named == name(path.path); });
+    const bool is_path = std::ranges::any_of(
+        paths(), [&](const PathFacts& path) { return named == name(path.path); });
     return !is_path && cpu::find_strategy(named) != nullptr;
 }
 

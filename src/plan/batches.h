@@ -1,4 +1,5 @@
-// How many small searches run (kith/batches.h): in one launch, as a task each, or one after another.
+// How many small searches run (kith/batches.h): in one launch, as a task each, or one after
+// another.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ struct BatchesShape {
     double pairs = 0;  // of all
     bool f64 = false;
 };
-BatchesShape shape_of(const MatrixView& points, const MatrixView& queries, const std::vector<Batch>& batches,
-                      std::int64_t k, bool f64, int out_device);
+BatchesShape shape_of(const MatrixView& points, const MatrixView& queries,
+                      const std::vector<Batch>& batches, std::int64_t k, bool f64, int out_device);
 
 enum class BatchesRun : std::uint8_t {
     together,    // one launch on a GPU
@@ -43,9 +44,11 @@ BatchesPlan batches(const Request& request, const BatchesShape& shape, const Mac
 // What a launch takes on the device beyond the caller's memory.
 std::int64_t batches_bytes(const BatchesShape& shape, int device, int data_device);
 
-// The path that searches a small batch on a CPU, or "": that of search(). A tree's boxes pay there long before it
-// makes one by itself, which it gives up where queries look at a tenth of the points: of few points all do.
-const char* batch_path(const metric::Traits& traits, const Batch& batch, std::int64_t d, std::int64_t k);
+// The path that searches a small batch on a CPU, or "": that of search(). A tree's boxes pay there
+// long before it makes one by itself, which it gives up where queries look at a tenth of the
+// points: of few points all do.
+const char* batch_path(const metric::Traits& traits, const Batch& batch, std::int64_t d,
+                       std::int64_t k);
 
 // Whether a batch of so many pairs is a task of one thread, or searched by all threads.
 bool is_task(double pairs, double all_pairs, int threads);

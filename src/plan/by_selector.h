@@ -1,5 +1,6 @@
-// Plans of searches by a selector that was asked for (Options::selector): all distances of some queries at a time, and
-// of each its nearest by that selector. On a GPU a composed path of the papers' component, on a CPU path exact.
+// Plans of searches by a selector that was asked for (Options::selector): all distances of some
+// queries at a time, and of each its nearest by that selector. On a GPU a composed path of the
+// papers' component, on a CPU path exact.
 #pragma once
 
 #include <string>

@@ -18,7 +18,8 @@ struct Choice {
 // `device`: the GPU, or null. Throws invalid_argument for a path that is unknown or cannot serve.
 Choice choose_path(const Request& request, const Machine::Device* device, const Machine& machine);
 
-// Seconds of a search by a plan of a CPU, where a sample may decide what is likely; infinity where rates are absent.
+// Seconds of a search by a plan of a CPU, where a sample may decide what is likely; infinity where
+// rates are absent.
 double planned_seconds(const CostRates& rates, const Request& request, const Plan& plan);
 
 // The strategy of the CPU that Options::path puts ahead of the planner's choice; "": none.
@@ -26,6 +27,7 @@ std::string first_of(const Request& request, bool gpu);
 // The path whose tiles a tree's plan has on a GPU, for queries that look at too many points.
 Path behind_tree(const Request& request, const Machine::Device& device, const Machine& machine);
 // Whether a sample of the points is asked about boxes.
-bool tries_tree(const Request& request, const Machine::Device* device, const Machine& machine, const Plan& plan);
+bool tries_tree(const Request& request, const Machine::Device* device, const Machine& machine,
+                const Plan& plan);
 
 }  // namespace kith::planner

@@ -44,11 +44,12 @@ struct Work {
           ready(is_ready || p == Path::exact) {
         // A few queries are compared with the points' own rows, and nothing is packed.
         const bool filter = p == Path::gemm_f32 || p == Path::gemm_bf16 || p == Path::direct_f32;
-        rows = filter && t > 0 && !ready && cpu::rows_serve(r.metric.id, r.shape.type, r.shape.q, r.shape.d);
+        rows = filter && t > 0 && !ready &&
+               cpu::rows_serve(r.metric.id, r.shape.type, r.shape.q, r.shape.d);
     }
 
-    // Microseconds that a filter reckons with for one thread (cpu/search/filter_search.cpp): below the first it takes
-    // one, below the second it wakes no others.
+    // Microseconds that a filter reckons with for one thread (cpu/search/filter_search.cpp): below
+    // the first it takes one, below the second it wakes no others.
     double alone() const {
         constexpr double per_query = 3, per_pair = 3e-4, per_value = 1.5e-5;
         return q * (per_query + n * (per_pair + per_value * d));
@@ -66,7 +67,9 @@ struct Work {
     double answering() const { return wakes() ? threads : 1; }
     // What waits for other threads.
     double apart() const { return threads > 1 ? 1 - 1.0 / threads : 0; }
-    double of_threads(double queries) const { return std::max(1.0, std::ceil(queries / std::max(threads, 1))); }
+    double of_threads(double queries) const {
+        return std::max(1.0, std::ceil(queries / std::max(threads, 1)));
+    }
 
     // Queries that the scan converts the points for at a time.
     double scan_block() const {
@@ -79,7 +82,8 @@ struct Work {
         if (threads <= 1 || path == Path::tree) return 1;
         if (path == Path::exact) return scan_ranges();
         if (!is_shared()) return 1;
-        constexpr double tasks_of_thread = 2, group = 32, most_panels = 96, most_coarse = 1024, most_rows = 16;
+        constexpr double tasks_of_thread = 2, group = 32, most_panels = 96, most_coarse = 1024,
+                         most_rows = 16;
         const double most = is_coarse(path) ? most_coarse : rows ? most_rows : most_panels;
         const double blocks = std::ceil(q / std::min(most, of_threads(q)));
         return std::clamp(std::ceil(tasks_of_thread * threads / blocks), 1.0, std::ceil(n / group));
@@ -89,14 +93,15 @@ private:
     double scan_ranges() const {
         constexpr double bytes = (256 << 10) / 8.0, least_tile = 8, most_tile = 512;
         const double blocks = std::ceil(q / scan_block());
-        const double tiles = std::ceil(n / std::clamp(std::floor(bytes / d / 8) * 8, least_tile, most_tile));
+        const double tiles =
+            std::ceil(n / std::clamp(std::floor(bytes / d / 8) * 8, least_tile, most_tile));
         const double wanted = blocks >= 2.0 * threads ? 1 : std::ceil(4.0 * threads / blocks);
         return std::ceil(tiles / std::ceil(tiles / wanted));
     }
 };
 
-// Points of the leaves that a query of a tree looks at, if the points are uniform: those in a cube about the ball of
-// its neighbours, and half a box on each side.
+// Points of the leaves that a query of a tree looks at, if the points are uniform: those in a cube
+// about the ball of its neighbours, and half a box on each side.
 double visited(const Work& s) {
     constexpr double leaf = 32, most_dimensions = 300;
     if (s.n <= leaf || s.d > most_dimensions) return s.n;
@@ -112,8 +117,10 @@ double sample_values(const Work& s) {
     constexpr double least = 1024, most = 4096, values = 1 << 22, sampled_share = 16;
     constexpr double most_directions = 127, tried_queries = 32;
     const bool directions = s.path == Path::projected;
-    const double rows = std::clamp(std::min(s.n / sampled_share, values / s.d), least, directions ? most : least);
-    return std::min(s.n, rows) * s.d * (directions ? std::min(most_directions, std::floor(s.d / 2)) : tried_queries);
+    const double rows =
+        std::clamp(std::min(s.n / sampled_share, values / s.d), least, directions ? most : least);
+    return std::min(s.n, rows) * s.d *
+           (directions ? std::min(most_directions, std::floor(s.d / 2)) : tried_queries);
 }
 
 void add_preparing(const Work& s, Terms& w) {
@@ -126,7 +133,8 @@ void add_preparing(const Work& s, Terms& w) {
 }
 
 void add_answers(const Work& s, Terms& w) {
-    const double ranges = s.ranges(), part = std::max(s.n / ranges, s.k), queries = s.q / s.answering();
+    const double ranges = s.ranges(), part = std::max(s.n / ranges, s.k),
+                 queries = s.q / s.answering();
     of(w, Term::query) = queries;
     of(w, Term::query_value) = queries * s.d;
     of(w, Term::kept) = queries * s.k * ranges;
@@ -140,18 +148,22 @@ void add_pairs(const Work& s, Terms& w) {
     constexpr double tile = 6;
     const bool scans = s.path == Path::exact;
     const double points = s.path == Path::tree ? visited(s) : s.n;
-    const double pairs = points * (scans || s.rows || s.path == Path::tree ? s.q : std::max(s.q, tile)) / s.answering();
+    const double pairs = points *
+                         (scans || s.rows || s.path == Path::tree ? s.q : std::max(s.q, tile)) /
+                         s.answering();
     of(w, s.rows ? Term::row_pair : Term::pair) = pairs;
     of(w, s.rows ? Term::row_pair_value : Term::pair_value) = pairs * s.d;
     if (s.path == Path::tree) return;
-    of(w, Term::read_value) = s.n * s.d * (scans ? std::ceil(s.q / s.scan_block()) : 1) / s.answering();
+    of(w, Term::read_value) =
+        s.n * s.d * (scans ? std::ceil(s.q / s.scan_block()) : 1) / s.answering();
 }
 
 Terms terms_of(const Work& s) {
     Terms w{};
     of(w, Term::call) = 1;
     if (s.prepares()) add_preparing(s, w);
-    if (s.threads > 1) of(w, Term::wake) = (s.threads - 1) * ((s.wakes() ? 1 : 0) + (s.prepares() ? 1 : 0));
+    if (s.threads > 1)
+        of(w, Term::wake) = (s.threads - 1) * ((s.wakes() ? 1 : 0) + (s.prepares() ? 1 : 0));
     add_answers(s, w);
     add_pairs(s, w);
     return w;
@@ -203,7 +215,8 @@ std::unique_ptr<const BuiltIn> read_built_in() {
 const JsonValue& member(const std::string& origin, const JsonValue& object, std::string_view key,
                         JsonValue::Kind kind) {
     const JsonValue* const value = object.find(key);
-    if (!value || value->kind != kind) fail(origin, object, fmt::format("'{}' is absent or of another kind", key));
+    if (!value || value->kind != kind)
+        fail(origin, object, fmt::format("'{}' is absent or of another kind", key));
     return *value;
 }
 
@@ -212,11 +225,14 @@ const JsonValue& member(const std::string& origin, const JsonValue& object, std:
 CostRates read_costs(std::string_view text, const std::string& origin) {
     using Kind = JsonValue::Kind;
     const JsonValue root = parse_json(text, origin);
-    CostRates rates{member(origin, root, "name", Kind::text).text, member(origin, root, "source", Kind::text).text, {}};
+    CostRates rates{member(origin, root, "name", Kind::text).text,
+                    member(origin, root, "source", Kind::text).text,
+                    {}};
     for (const JsonValue& row : member(origin, root, "paths", Kind::array).items) {
         PathRates& own = rates.paths.emplace_back();
         const std::string& path = member(origin, row, "path", Kind::text).text;
-        const auto known = std::ranges::find(paths(), path, [](const auto& p) { return name(p.path); });
+        const auto known =
+            std::ranges::find(paths(), path, [](const auto& p) { return name(p.path); });
         if (known == paths().end()) fail(origin, row, fmt::format("path: '{}' is unknown", path));
         own.path = known->path;
         own.metric = member(origin, row, "metric", Kind::text).text;
@@ -240,7 +256,9 @@ const CostRates& built_in_costs(std::string_view isa) {
 Cost cost_of(const CostRates& rates, Path path, const Request& request, bool ready, int threads) {
     // The points' own rows are compared alike, whatever filter they stand in for.
     const bool direct = request.metric.traits.direct != metric::Direct::none;
-    const Path rated = !Work(path, request, ready, threads).rows ? path : direct ? Path::direct_f32 : Path::gemm_f32;
+    const Path rated = !Work(path, request, ready, threads).rows ? path
+                       : direct                                  ? Path::direct_f32
+                                                                 : Path::gemm_f32;
     const PathRates* const own = rates_of(rates, rated, name(request.metric.id));
     if (!own) return {.seconds = std::numeric_limits<double>::infinity()};
     const Terms work = work_of(path, request, ready, threads);
@@ -249,8 +267,10 @@ Cost cost_of(const CostRates& rates, Path path, const Request& request, bool rea
         const auto term = static_cast<Term>(i);
         const double seconds = work[i] * own->seconds[i];
         cost.seconds += seconds;
-        if (term == Term::point || term == Term::point_value || term == Term::page_value) cost.prepare += seconds;
-        if (term == Term::call || term == Term::wake || term == Term::sample_value) cost.sample += seconds;
+        if (term == Term::point || term == Term::point_value || term == Term::page_value)
+            cost.prepare += seconds;
+        if (term == Term::call || term == Term::wake || term == Term::sample_value)
+            cost.sample += seconds;
     }
     return cost;
 }

@@ -13,15 +13,16 @@ namespace kith::planner {
 
 // Kinds of work. A path has each of them or not; what one takes is a rate of the path.
 enum class Term : std::uint8_t {
-    call,            // a search
-    wake,            // another thread that is woken, in each pass
-    point,           // a point that is prepared; of a tree, times log2(n) / 16
-    point_value,     // a coordinate of one
-    sample_value,    // a product with a sample that a coarse filter is chosen by
-    page_value,      // a coordinate that is written to new memory, which threads wait for each other to get
-    read_value,      // a coordinate of a point that is read, once a pass
-    byte,            // of points, queries and results between host and device
-    query,           // a query
+    call,          // a search
+    wake,          // another thread that is woken, in each pass
+    point,         // a point that is prepared; of a tree, times log2(n) / 16
+    point_value,   // a coordinate of one
+    sample_value,  // a product with a sample that a coarse filter is chosen by
+    page_value,  // a coordinate that is written to new memory, which threads wait for each other to
+                 // get
+    read_value,  // a coordinate of a point that is read, once a pass
+    byte,        // of points, queries and results between host and device
+    query,       // a query
     query_value,     // a coordinate of one
     kept,            // a neighbour that is kept, of each range of the points
     kept_value,      // a coordinate of one, in binary64
@@ -32,10 +33,10 @@ enum class Term : std::uint8_t {
     row_pair,        // a query and one of the points' own rows
     row_pair_value,  // a coordinate of both
 };
-inline constexpr std::array term_names = {"call",       "wake",       "point",         "point_value", "sample_value",
-                                          "page_value", "read_value", "byte",          "query",       "query_value",
-                                          "kept",       "kept_value", "page_kept",     "offer",       "pair",
-                                          "pair_value", "row_pair",   "row_pair_value"};
+inline constexpr std::array term_names = {
+    "call",       "wake",  "point", "point_value", "sample_value", "page_value",
+    "read_value", "byte",  "query", "query_value", "kept",         "kept_value",
+    "page_kept",  "offer", "pair",  "pair_value",  "row_pair",     "row_pair_value"};
 using Terms = std::array<double, term_names.size()>;
 
 // The work of a search by a path, of each of so many threads; of a GPU (threads 0), all of it.

@@ -13,8 +13,8 @@ namespace kith::planner {
 
 namespace {
 
-// Queries below which a block is not cut, for each GPU reads all its points for one. Reasoned: the fused filter
-// multiplies 128 queries at a time.
+// Queries below which a block is not cut, for each GPU reads all its points for one. Reasoned: the
+// fused filter multiplies 128 queries at a time.
 constexpr std::int64_t least_block = 256;
 // Blocks for each device where devices differ, so that the faster ones take more of them.
 constexpr std::int64_t blocks_of_unequal = 4;
@@ -37,7 +37,8 @@ std::optional<std::vector<int>> ordinals_of(const std::string& list) {
 
 }  // namespace
 
-std::vector<int> choose_devices(const std::string& device, int data_device, const Machine& machine) {
+std::vector<int> choose_devices(const std::string& device, int data_device,
+                                const Machine& machine) {
     if (device == "cpu") return {host_memory};
     const int count = static_cast<int>(machine.devices.size());
     if (device.empty() || device == "auto") {
@@ -50,39 +51,48 @@ std::vector<int> choose_devices(const std::string& device, int data_device, cons
     } else if (device == "cuda:all") {
         for (int i = 0; i < std::max(1, count); ++i) ordinals.push_back(i);
     } else {
-        const auto listed = device.rfind("cuda:", 0) == 0 ? ordinals_of(device.substr(5)) : std::nullopt;
-        if (!listed) refuse("device: '{}'; expected auto, cpu, cuda, cuda:N, cuda:N,M,... or cuda:all", device);
+        const auto listed =
+            device.rfind("cuda:", 0) == 0 ? ordinals_of(device.substr(5)) : std::nullopt;
+        if (!listed)
+            refuse("device: '{}'; expected auto, cpu, cuda, cuda:N, cuda:N,M,... or cuda:all",
+                   device);
         ordinals = *listed;
     }
     for (std::size_t i = 0; i < ordinals.size(); ++i) {
         if (ordinals[i] >= count)
-            throw Error(ErrorCode::device,
-                        fmt::format("device: '{}'; this machine has {} ({})", device,
-                                    count == 0 ? "no usable GPU" : fmt::format("{} GPU(s)", count),
-                                    machine.no_device.empty() ? "ordinals start at 0" : machine.no_device));
-        if (std::find(ordinals.begin(), ordinals.begin() + static_cast<std::ptrdiff_t>(i), ordinals[i]) !=
-            ordinals.begin() + static_cast<std::ptrdiff_t>(i))
-            refuse("device: '{}'; expected each GPU once, and {} is there twice", device, ordinals[i]);
+            throw Error(
+                ErrorCode::device,
+                fmt::format("device: '{}'; this machine has {} ({})", device,
+                            count == 0 ? "no usable GPU" : fmt::format("{} GPU(s)", count),
+                            machine.no_device.empty() ? "ordinals start at 0" : machine.no_device));
+        if (std::find(ordinals.begin(), ordinals.begin() + static_cast<std::ptrdiff_t>(i),
+                      ordinals[i]) != ordinals.begin() + static_cast<std::ptrdiff_t>(i))
+            refuse("device: '{}'; expected each GPU once, and {} is there twice", device,
+                   ordinals[i]);
     }
     return ordinals;
 }
 
 int choose_device(const std::string& device, int data_device, const Machine& machine) {
     const std::vector<int> devices = choose_devices(device, data_device, machine);
-    if (devices.size() > 1) refuse("device: '{}'; expected one device: several share searches and graphs only", device);
+    if (devices.size() > 1)
+        refuse("device: '{}'; expected one device: several share searches and graphs only", device);
     return devices.front();
 }
 
 std::string spelled(const std::vector<int>& devices) {
     if (devices.empty() || devices.front() == host_memory) return "cpu";
     std::string names = "cuda:";
-    for (std::size_t i = 0; i < devices.size(); ++i) names += fmt::format("{}{}", i ? "," : "", devices[i]);
+    for (std::size_t i = 0; i < devices.size(); ++i)
+        names += fmt::format("{}{}", i ? "," : "", devices[i]);
     return names;
 }
 
 Kind kind_of(const std::vector<int>& devices, const Machine& machine) {
     if (devices.front() == host_memory) return Kind::cpus;
-    const auto name = [&](int device) { return machine.devices[static_cast<std::size_t>(device)].name; };
+    const auto name = [&](int device) {
+        return machine.devices[static_cast<std::size_t>(device)].name;
+    };
     const bool equal = std::all_of(devices.begin(), devices.end(), [&](int device) {
         return device != host_memory && name(device) == name(devices.front());
     });
@@ -92,17 +102,21 @@ Kind kind_of(const std::vector<int>& devices, const Machine& machine) {
 std::int64_t block_queries(std::int64_t q, std::int64_t at_once, std::size_t count, Kind kind) {
     const auto devices = static_cast<std::int64_t>(count);
     const std::int64_t tile = kind == Kind::cpus ? q : std::max<std::int64_t>(1, at_once);
-    const std::int64_t rounds = exact::ceil_div(q, devices * tile) * (kind == Kind::equal_gpus ? 1 : blocks_of_unequal);
-    return std::min(q, std::max(kind == Kind::cpus ? 1 : least_block, exact::ceil_div(q, devices * rounds)));
+    const std::int64_t rounds =
+        exact::ceil_div(q, devices * tile) * (kind == Kind::equal_gpus ? 1 : blocks_of_unequal);
+    return std::min(
+        q, std::max(kind == Kind::cpus ? 1 : least_block, exact::ceil_div(q, devices * rounds)));
 }
 
 Plan divide(const Request& request, const Machine& machine, const std::vector<int>& devices) {
     const auto count = static_cast<std::int64_t>(devices.size());
     if (forces_selector(request.selector))
-        refuse("selector: '{}' runs on one device; device is {}", request.selector, spelled(devices));
+        refuse("selector: '{}' runs on one device; device is {}", request.selector,
+               spelled(devices));
     Request one = request;
     one.device = spelled({devices.front()});
-    // A block is not the whole graph: it finds one neighbour more, for the point itself may be among them.
+    // A block is not the whole graph: it finds one neighbour more, for the point itself may be
+    // among them.
     one.shape.graph = false;
     one.shape.k += request.shape.graph ? 1 : 0;
     one.prepared = false;  // what does not fit is cut into shards first
@@ -110,7 +124,8 @@ Plan divide(const Request& request, const Machine& machine, const std::vector<in
     const std::int64_t n = request.shape.n;
     if (p.chunk_points < n) one.shape.n = exact::ceil_div(n, count);
     one.prepared = request.prepared;
-    one.shape.q = block_queries(request.shape.q, p.query_tile, devices.size(), kind_of(devices, machine));
+    one.shape.q =
+        block_queries(request.shape.q, p.query_tile, devices.size(), kind_of(devices, machine));
     p = make(one, machine);
     p.devices = devices;
     p.device_queries = one.shape.q;

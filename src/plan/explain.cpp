@@ -16,15 +16,18 @@ namespace kith {
 namespace {
 
 // A line of a list of attempts, the key ahead of the first.
-std::string attempt_line(const char* key, std::size_t number, std::string_view strategy, std::string_view what) {
-    const std::string line = fmt::format("{:<12} {:>2}  {:<11} {}", number == 1 ? key : "", number, strategy, what);
+std::string attempt_line(const char* key, std::size_t number, std::string_view strategy,
+                         std::string_view what) {
+    const std::string line =
+        fmt::format("{:<12} {:>2}  {:<11} {}", number == 1 ? key : "", number, strategy, what);
     return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
 }
 
 std::string what_ran(const TraceEntry& e) {
     if (e.queries == 0) return fmt::format("declined: {}; {:.3g} ms", e.cause, 1e3 * e.seconds);
     const std::string left = e.left == 0 ? "" : fmt::format(", {} left ({})", e.left, e.cause);
-    return fmt::format("{} queries, {} certified{}; {:.3g} ms", e.queries, e.certified, left, 1e3 * e.seconds);
+    return fmt::format("{} queries, {} certified{}; {:.3g} ms", e.queries, e.certified, left,
+                       1e3 * e.seconds);
 }
 
 double prepared_on_cpu(const Shape& shape, const Plan& plan) {
@@ -51,9 +54,10 @@ std::string path_name(const Plan& p) {
 double prepared_bytes(const Shape& shape, const Plan& plan) {
     return machine::in_float_state([&]() -> double {
         if (plan.host_points != HostPoints::none) return static_cast<double>(plan.held_bytes);
-        const auto coordinates = static_cast<double>(plan.chunk_points) * static_cast<double>(shape.d);
-        const double tree =
-            plan.device == host_memory ? planner::tree_bytes(shape) : gpu::tuning::tree_bytes(shape.n, shape.d);
+        const auto coordinates =
+            static_cast<double>(plan.chunk_points) * static_cast<double>(shape.d);
+        const double tree = plan.device == host_memory ? planner::tree_bytes(shape)
+                                                       : gpu::tuning::tree_bytes(shape.n, shape.d);
         if (plan.tries_tree) {
             Plan filter = plan;
             filter.tries_tree = false;
@@ -70,7 +74,8 @@ double prepared_bytes(const Shape& shape, const Plan& plan) {
             case Path::direct_f32:
                 return 4 * coordinates;
             case Path::projected:
-                return gpu::tuning::vector_bytes(plan.path, shape.d) * static_cast<double>(plan.chunk_points);
+                return gpu::tuning::vector_bytes(plan.path, shape.d) *
+                       static_cast<double>(plan.chunk_points);
             default:
                 break;
         }
@@ -85,12 +90,15 @@ std::string explain(const Plan& p) {
         text += fmt::format("{:<12} {}\n", key, value);
     };
     line("device",
-         !p.devices.empty()
-             ? fmt::format("{}{}", planner::spelled(p.devices), p.isa.empty() ? "" : fmt::format(" ({})", p.isa))
-         : p.device == host_memory ? fmt::format("cpu ({}, {} thread{})", p.isa, p.threads, p.threads == 1 ? "" : "s")
-         : p.isa.empty()           ? fmt::format("cuda:{}", p.device)
-                                   : fmt::format("cuda:{} ({})", p.device, p.isa));
-    if (p.device_queries) line("block", fmt::format("{} queries x {} points a GPU", p.device_queries, p.device_points));
+         !p.devices.empty() ? fmt::format("{}{}", planner::spelled(p.devices),
+                                          p.isa.empty() ? "" : fmt::format(" ({})", p.isa))
+         : p.device == host_memory
+             ? fmt::format("cpu ({}, {} thread{})", p.isa, p.threads, p.threads == 1 ? "" : "s")
+         : p.isa.empty() ? fmt::format("cuda:{}", p.device)
+                         : fmt::format("cuda:{} ({})", p.device, p.isa));
+    if (p.device_queries)
+        line("block",
+             fmt::format("{} queries x {} points a GPU", p.device_queries, p.device_points));
     line("path", path_name(p));
     if (!p.selector.empty()) line("selector", p.selector);
     if (p.host_points != HostPoints::none)
@@ -100,8 +108,10 @@ std::string explain(const Plan& p) {
     } else {
         line("tile", fmt::format("{} queries x {} points", p.query_tile, p.point_tile));
     }
-    if (p.candidate_capacity) line("candidates", fmt::format("up to {} per query", p.candidate_capacity));
-    line("workspace", fmt::format("{:.1f} MiB", static_cast<double>(p.workspace_bytes) / (1 << 20)));
+    if (p.candidate_capacity)
+        line("candidates", fmt::format("up to {} per query", p.candidate_capacity));
+    line("workspace",
+         fmt::format("{:.1f} MiB", static_cast<double>(p.workspace_bytes) / (1 << 20)));
     for (std::size_t i = 0; i < p.attempts.size(); ++i)
         text += attempt_line("attempts", i + 1, p.attempts[i].strategy, p.attempts[i].when);
     line("why", p.why);

@@ -1,4 +1,5 @@
-// The tiles of a GPU: as large as its memory allows, by the functions that the run itself allocates with.
+// The tiles of a GPU: as large as its memory allows, by the functions that the run itself allocates
+// with.
 #include "plan/gpu_tiles.h"
 
 #include <fmt/format.h>
@@ -28,21 +29,24 @@ std::int64_t clamped(double product) {
 std::string gpu_isa(const std::string& forced, const Machine::Device& device) {
     if (forced.rfind("sm_", 0) != 0) return device.capability == 90 ? "sm_90a" : "sm_80";
     if (forced == "sm_90a" && device.capability != 90)
-        refuse("isa: 'sm_90a' runs on compute capability 9.0 only; this device has {}.{}", device.capability / 10,
-               device.capability % 10);
+        refuse("isa: 'sm_90a' runs on compute capability 9.0 only; this device has {}.{}",
+               device.capability / 10, device.capability % 10);
     return forced;
 }
 
 // Bytes of workspace for tiles of that size.
-double gpu_workspace(const Request& r, const Machine::Device& device, Path path, std::int64_t q, std::int64_t points) {
+double gpu_workspace(const Request& r, const Machine::Device& device, Path path, std::int64_t q,
+                     std::int64_t points) {
     namespace t = gpu::tuning;
     const Shape& s = r.shape;
     const bool filter = path != Path::exact;
     const double tile = filter ? t::filter_bytes(path, q, points, s.d, s.k, device.multiprocessors)
                                : t::scan_bytes(q, points, s.d, s.k, device.multiprocessors);
     const double matrix = r.metric.traits.whole_vector ? t::matrix_bytes(s.d) : 0;
-    const double factor = filter && r.metric.traits.factored ? t::factor_bytes(std::max(q, points), s.d) : 0;
-    return tile + t::query_bytes(q, s.d, static_cast<std::int64_t>(size_of(s.type)), s.k) + matrix + factor;
+    const double factor =
+        filter && r.metric.traits.factored ? t::factor_bytes(std::max(q, points), s.d) : 0;
+    return tile + t::query_bytes(q, s.d, static_cast<std::int64_t>(size_of(s.type)), s.k) + matrix +
+           factor;
 }
 
 // Bytes of a coordinate of the points.
@@ -50,7 +54,8 @@ std::int64_t element_of(const Request& r) {
     return r.point_element > 0 ? r.point_element : static_cast<std::int64_t>(size_of(r.shape.type));
 }
 
-// What of points that stay in host memory lies on the device: of their vectors, those of the filter of `path`.
+// What of points that stay in host memory lies on the device: of their vectors, those of the filter
+// of `path`.
 double held_bytes(const Request& r, HostPoints held, Path path) {
     namespace t = gpu::tuning;
     if (held == HostPoints::none) return 0;
@@ -60,9 +65,10 @@ double held_bytes(const Request& r, HostPoints held, Path path) {
            (bytes ? t::listed_bytes(r.shape.d, element_of(r)) : 0);
 }
 
-// Whether points that have no room on the device stay in host memory, where what passes the filter is read: prepared
-// ones, as all of them are read once for it. A scan and a user's metric read all of them in each search anyway; paths
-// that arrange the points otherwise (a tree, directions, composed and fused ones) stream.
+// Whether points that have no room on the device stay in host memory, where what passes the filter
+// is read: prepared ones, as all of them are read once for it. A scan and a user's metric read all
+// of them in each search anyway; paths that arrange the points otherwise (a tree, directions,
+// composed and fused ones) stream.
 bool stay_on_host(const Request& r, const Machine::Device& device, Path path, double budget) {
     namespace t = gpu::tuning;
     if (!r.prepared || r.chunk_points > 0 || r.metric.user || r.shape.n > most_points) return false;
@@ -74,13 +80,14 @@ bool stay_on_host(const Request& r, const Machine::Device& device, Path path, do
            budget;
 }
 
-// Whether numbers of 8 bits of such points have room on the device where their fp16 vectors have none: they answer, and
-// what they leave streams in chunks.
+// Whether numbers of 8 bits of such points have room on the device where their fp16 vectors have
+// none: they answer, and what they leave streams in chunks.
 bool stays_in_bytes(const Request& r, const Machine::Device& device, Path path, double budget) {
     namespace t = gpu::tuning;
     const Shape& s = r.shape;
     const metric::Gemm form = metric::product_form(r.metric.traits);
-    if (!r.prepared || r.chunk_points > 0 || r.metric.user || r.all_points || !r.leaves_out || !r.path.empty())
+    if (!r.prepared || r.chunk_points > 0 || r.metric.user || r.all_points || !r.leaves_out ||
+        !r.path.empty())
         return false;
     if (s.n < t::least_listed_points || s.n > most_points) return false;
     if (s.d < t::least_listed_dimensions || s.d > t::most_listed_dimensions) return false;
@@ -89,31 +96,39 @@ bool stays_in_bytes(const Request& r, const Machine::Device& device, Path path, 
     Request least = r;
     least.shape.k = t::host_points_k;
     const double left = budget - held_bytes(r, HostPoints::bytes, path);
-    return 2 * gpu_workspace(least, device, Path::gemm_i8, t::host_points_queries, t::listed_chunk) <= left &&
-           4 * t::point_bytes(s.d, element_of(r), path, true) * static_cast<double>(t::listed_chunk) <= left;
+    return 2 * gpu_workspace(least, device, Path::gemm_i8, t::host_points_queries,
+                             t::listed_chunk) <=
+               left &&
+           4 * t::point_bytes(s.d, element_of(r), path, true) *
+                   static_cast<double>(t::listed_chunk) <=
+               left;
 }
 
 // What of points that have no room on the device lies there.
-HostPoints choose_host_points(const Request& r, const Machine::Device& device, Path path, double budget) {
+HostPoints choose_host_points(const Request& r, const Machine::Device& device, Path path,
+                              double budget) {
     return stay_on_host(r, device, path, budget)     ? HostPoints::vectors
            : stays_in_bytes(r, device, path, budget) ? HostPoints::bytes
                                                      : HostPoints::none;
 }
 
-// What the symmetric schedule takes beside the lists of all queries: results in both orders, thresholds of columns.
+// What the symmetric schedule takes beside the lists of all queries: results in both orders,
+// thresholds of columns.
 double symmetric_bytes(const Shape& s) {
     return static_cast<double>(s.n) * (12 * static_cast<double>(s.k) + 12);
 }
 
-// Whether every value of the queries is computed by f32 units, and none by matrix units, which read points more slowly.
-// `left`: bytes beyond what the tiles take.
+// Whether every value of the queries is computed by f32 units, and none by matrix units, which read
+// points more slowly. `left`: bytes beyond what the tiles take.
 bool takes_values(const Request& r, const Machine::Device& device, const Plan& p, double left) {
     const Shape& s = r.shape;
     const std::int64_t wanted = std::min(s.n, s.k + (s.graph ? 1 : 0));
-    // Not of clusters: a group of values is a run of positions, and would hold the neighbours of a query together.
+    // Not of clusters: a group of values is a run of positions, and would hold the neighbours of a
+    // query together.
     const bool has_values = p.path != Path::clustered && gpu::tuning::takes_products(p.path);
     return has_values && r.isa.empty() && !p.symmetric && !r.all_points &&
-           gpu::value_pass_serves(s.q, p.chunk_points, gpu::filter_width(s.d, 1), wanted, device.multiprocessors) &&
+           gpu::value_pass_serves(s.q, p.chunk_points, gpu::filter_width(s.d, 1), wanted,
+                                  device.multiprocessors) &&
            gpu::tuning::value_pass_bytes(s.q, p.chunk_points, device.multiprocessors) <= left;
 }
 
@@ -121,24 +136,28 @@ constexpr double gib = 1 << 30;
 
 // Where the points lie; all of them would take so many bytes of the device.
 std::string why_points(const Shape& s, const Plan& p, double all) {
-    const double elements = static_cast<double>(s.n) * static_cast<double>(s.d) * static_cast<double>(size_of(s.type)),
+    const double elements = static_cast<double>(s.n) * static_cast<double>(s.d) *
+                            static_cast<double>(size_of(s.type)),
                  held = static_cast<double>(p.held_bytes);
     switch (p.host_points) {
         case HostPoints::vectors:
             return fmt::format(
-                "points stay in host memory ({:.2f} GiB), where those that pass the filter are read; what the filter "
+                "points stay in host memory ({:.2f} GiB), where those that pass the filter are "
+                "read; what the filter "
                 "needs of them is on the device ({:.2f} GiB). ",
                 elements / gib, held / gib);
         case HostPoints::bytes:
             return fmt::format(
-                "points stay in host memory ({:.2f} GiB); their numbers of 8 bits are on the device ({:.2f} GiB), what "
+                "points stay in host memory ({:.2f} GiB); their numbers of 8 bits are on the "
+                "device ({:.2f} GiB), what "
                 "passes is read, and queries that these leave stream the points in chunks of {}. ",
                 elements / gib, held / gib, p.chunk_points);
         case HostPoints::none:
             break;
     }
     return p.chunk_points < s.n
-               ? fmt::format("points stream in chunks of {}: all take {:.2f} GiB. ", p.chunk_points, all / gib)
+               ? fmt::format("points stream in chunks of {}: all take {:.2f} GiB. ", p.chunk_points,
+                             all / gib)
                : "points stay on the device. ";
 }
 
@@ -148,7 +167,8 @@ constexpr double of_free = 0.85;
 }  // namespace
 
 double device_budget(const Request& r, const Machine::Device& device) {
-    return r.memory > 0 ? static_cast<double>(r.memory) : of_free * r.share * static_cast<double>(device.free_bytes);
+    return r.memory > 0 ? static_cast<double>(r.memory)
+                        : of_free * r.share * static_cast<double>(device.free_bytes);
 }
 
 bool gpu_tree_saves(const Request& r, const Machine::Device& device) {
@@ -160,8 +180,10 @@ bool gpu_tree_saves(const Request& r, const Machine::Device& device) {
     const auto n = static_cast<double>(s.n);
     // It holds all points, beside what a filter of all queries takes.
     const auto element = static_cast<std::int64_t>(size_of(s.type));
-    const double bytes = t::tree_bytes(s.n, s.d) + t::point_bytes(s.d, element, Path::gemm_f16, true) * n;
-    const double free = r.memory > 0 ? static_cast<double>(r.memory) : r.share * static_cast<double>(device.free_bytes);
+    const double bytes =
+        t::tree_bytes(s.n, s.d) + t::point_bytes(s.d, element, Path::gemm_f16, true) * n;
+    const double free = r.memory > 0 ? static_cast<double>(r.memory)
+                                     : r.share * static_cast<double>(device.free_bytes);
     return r.forms.tree == Form::ready || bytes <= 0.4 * free;
 }
 
@@ -182,8 +204,8 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     const bool filter = p.path != Path::exact;
     const Shape& s = r.shape;
     const bool on_host = r.data_device == host_memory;
-    // The budget holds the prepared points and the tiles. Points that take more than half of it stream, two chunks in
-    // flight.
+    // The budget holds the prepared points and the tiles. Points that take more than half of it
+    // stream, two chunks in flight.
     const double budget = device_budget(r, device);
     const double per_point = t::point_bytes(s.d, element_of(r), p.path, on_host),
                  all = per_point * static_cast<double>(s.n);
@@ -192,8 +214,8 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     const bool scarce = on_host && all > budget / 2, kept = r.host_points != HostPoints::none;
     p.host_points = kept || !scarce ? r.host_points : choose_host_points(r, device, p.path, budget);
     // A radius, more neighbours than bytes serve, and what is asked for stream.
-    if (p.host_points == HostPoints::bytes && p.path == Path::gemm_f16 && r.path.empty() && !r.all_points &&
-        s.k < t::most_listed_k && gpu_isa(r.isa, device) == "sm_90a")
+    if (p.host_points == HostPoints::bytes && p.path == Path::gemm_f16 && r.path.empty() &&
+        !r.all_points && s.k < t::most_listed_k && gpu_isa(r.isa, device) == "sm_90a")
         p.path = Path::gemm_i8;
     const double held = held_bytes(r, p.host_points, kept ? r.host_path : p.path);
     p.held_bytes = clamped(held);
@@ -207,11 +229,13 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
                             : p.host_points == HostPoints::none && scarce ? budget / 2
                                                                           : 0;
     if (streamed > 0) {
-        p.chunk_points = std::clamp<std::int64_t>(static_cast<std::int64_t>(streamed / 2 / per_point), 1, s.n);
+        p.chunk_points =
+            std::clamp<std::int64_t>(static_cast<std::int64_t>(streamed / 2 / per_point), 1, s.n);
         workspace = streamed;
     }
     const bool in_clusters = r.forms.clusters == Form::ready;
-    const double spread = r.all_points && in_clusters && p.path == Path::gemm_f16 ? t::spread_bytes(s.n, s.d) : 0;
+    const double spread =
+        r.all_points && in_clusters && p.path == Path::gemm_f16 ? t::spread_bytes(s.n, s.d) : 0;
     const bool spreads = spread > 0 && spread <= workspace / 2;
     if (spreads) workspace -= spread;
     if (r.chunk_points > 0) p.chunk_points = r.chunk_points;
@@ -219,33 +243,41 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     const double cost = p.path == Path::direct_f32 ? t::direct_cost(r.metric.traits.direct) : 1;
     std::int64_t qt =
         std::min(s.q, filter ? std::min(t::filter_query_tile,
-                                        t::responsive_queries(searches_by_bytes(p) ? s.n : p.chunk_points, s.d, cost))
+                                        t::responsive_queries(
+                                            searches_by_bytes(p) ? s.n : p.chunk_points, s.d, cost))
                              : t::exact_query_tile);
     if (r.most_queries > 0) qt = std::min(qt, r.most_queries);
     // The filter passes over all points of a chunk at once; only the scan cuts them.
     std::int64_t nt = filter ? p.chunk_points : std::min(p.chunk_points, t::exact_point_tile);
     p.isa = t::takes_products(p.path) ? gpu_isa(r.isa, device) : "";
     const metric::Gemm form = metric::product_form(r.metric.traits);
-    p.symmetric = p.path == Path::gemm_f16 && s.graph && p.isa == "sm_90a" && p.chunk_points == s.n &&
-                  p.host_points == HostPoints::none && s.n >= t::symmetric_points && s.n <= t::symmetric_most_points &&
+    p.symmetric = p.path == Path::gemm_f16 && s.graph && p.isa == "sm_90a" &&
+                  p.chunk_points == s.n && p.host_points == HostPoints::none &&
+                  s.n >= t::symmetric_points && s.n <= t::symmetric_most_points &&
                   s.d >= t::symmetric_dimensions && s.d <= t::symmetric_most_dimensions &&
-                  (form == metric::Gemm::l2 || form == metric::Gemm::cosine) && !r.metric.traits.factored &&
+                  (form == metric::Gemm::l2 || form == metric::Gemm::cosine) &&
+                  !r.metric.traits.factored &&
                   gpu_workspace(r, device, p.path, s.n, nt) + symmetric_bytes(s) <= workspace;
     if (p.symmetric) qt = s.n;
-    while (gpu_workspace(r, device, p.path, qt, nt) > workspace && (qt > 1 || (!filter && nt > 1))) {
+    while (gpu_workspace(r, device, p.path, qt, nt) > workspace &&
+           (qt > 1 || (!filter && nt > 1))) {
         if (qt > 1 && (filter || qt >= nt / 8)) qt = (qt + 1) / 2;
         else nt = (nt + 1) / 2;
     }
-    double needed = gpu_workspace(r, device, p.path, qt, nt) + (p.symmetric ? symmetric_bytes(s) : 0);
+    double needed =
+        gpu_workspace(r, device, p.path, qt, nt) + (p.symmetric ? symmetric_bytes(s) : 0);
     if (needed > workspace)
         throw Error(ErrorCode::out_of_memory,
                     fmt::format("memory: {:.0f} bytes{}; this search needs at least {:.0f}", budget,
-                                r.memory > 0 ? "" : fmt::format(", {:.0f} % of what is free", 100 * of_free * r.share),
+                                r.memory > 0 ? ""
+                                             : fmt::format(", {:.0f} % of what is free",
+                                                           100 * of_free * r.share),
                                 budget - workspace + needed));
     p.query_tile = qt;
     p.point_tile = nt;
     if (takes_values(r, device, p, workspace - needed)) p.matrix_queries = s.q;
-    if (p.matrix_queries > 0) needed += t::value_pass_bytes(s.q, p.chunk_points, device.multiprocessors);
+    if (p.matrix_queries > 0)
+        needed += t::value_pass_bytes(s.q, p.chunk_points, device.multiprocessors);
     double room = 0;
     if (filter) {
         // Lists may grow where the data are closer together than the filter can tell apart.
@@ -255,25 +287,31 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     }
     if (spreads) room = std::max(room, spread - needed) + spread;
     p.workspace_bytes =
-        clamped(needed + room + (p.chunk_points < s.n ? 2 * per_point * static_cast<double>(p.chunk_points) : 0));
+        clamped(needed + room +
+                (p.chunk_points < s.n ? 2 * per_point * static_cast<double>(p.chunk_points) : 0));
     p.selector = filter ? "" : "threshold";
     p.why += why_points(s, p, all);
     if (p.matrix_queries > 0)
         p.why +=
-            "every value of so few queries, for which the points are read once, in place of matrix units and samples. ";
+            "every value of so few queries, for which the points are read once, in place of matrix "
+            "units and samples. ";
     if (spreads)
         p.why += fmt::format(
-            "a filter in the points' own order beside that of their clusters, {:.2f} GiB of the workspace. ",
+            "a filter in the points' own order beside that of their clusters, {:.2f} GiB of the "
+            "workspace. ",
             spread / gib);
-    else if (spread > 0) p.why += "the filter of their clusters, as one in their own order has no room beside it. ";
+    else if (spread > 0)
+        p.why += "the filter of their clusters, as one in their own order has no room beside it. ";
     if (p.symmetric) p.why += "each tile of pairs serves its rows and its columns. ";
-    p.why += fmt::format("tiles of {} queries x {} points, within {:.2f} GiB.", qt, nt, budget / (1 << 30));
+    p.why += fmt::format("tiles of {} queries x {} points, within {:.2f} GiB.", qt, nt,
+                         budget / (1 << 30));
 }
 
 void gpu_tree_tiles(const Request& r, const Machine::Device& device, Path behind, Plan& p) {
     namespace t = gpu::tuning;
     const Shape& s = r.shape;
-    const double budget = device_budget(r, device), tree = r.forms.tree == Form::ready ? 0 : t::tree_bytes(s.n, s.d);
+    const double budget = device_budget(r, device),
+                 tree = r.forms.tree == Form::ready ? 0 : t::tree_bytes(s.n, s.d);
     Request beside = r;
     beside.memory = std::max<std::int64_t>(clamped(budget - tree), 1);
     beside.prepared = false;  // a tree holds the coordinates
@@ -281,14 +319,19 @@ void gpu_tree_tiles(const Request& r, const Machine::Device& device, Path behind
     gpu_tiles(beside, device, p);
     p.path = Path::tree;
     if (p.chunk_points < s.n)
-        throw Error(ErrorCode::out_of_memory,
-                    fmt::format("memory: {:.0f} bytes; a tree holds all points, which stream", budget));
+        throw Error(
+            ErrorCode::out_of_memory,
+            fmt::format("memory: {:.0f} bytes; a tree holds all points, which stream", budget));
     const auto element = static_cast<std::int64_t>(size_of(s.type));
-    const double points = t::point_bytes(s.d, element, behind, r.data_device == host_memory) * static_cast<double>(s.n),
-                 each = t::tree_query_bytes(s.graph ? 0 : s.d, s.graph ? 0 : element, std::min(s.k, s.n));
+    const double points = t::point_bytes(s.d, element, behind, r.data_device == host_memory) *
+                          static_cast<double>(s.n),
+                 each = t::tree_query_bytes(s.graph ? 0 : s.d, s.graph ? 0 : element,
+                                            std::min(s.k, s.n));
     p.workspace_bytes =
-        std::max(p.workspace_bytes, clamped(std::min(budget - tree - points, each * static_cast<double>(s.q))));
-    p.why += fmt::format(" a tree beside them, of {:.2f} GiB while it is made.", t::tree_bytes(s.n, s.d) / (1 << 30));
+        std::max(p.workspace_bytes,
+                 clamped(std::min(budget - tree - points, each * static_cast<double>(s.q))));
+    p.why += fmt::format(" a tree beside them, of {:.2f} GiB while it is made.",
+                         t::tree_bytes(s.n, s.d) / (1 << 30));
 }
 
 }  // namespace kith::planner

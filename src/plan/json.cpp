@@ -46,7 +46,9 @@ private:
     }
 
     void skip_space() {
-        while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos) ++at_;
+        while (at_ < text_.size() &&
+               std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos)
+            ++at_;
     }
 
     char peek() {
@@ -176,7 +178,8 @@ private:
         const char* const first = text_.data() + at_;
         const char* const last = text_.data() + text_.size();
         const auto [end, error] = std::from_chars(first, last, value.number);
-        if (error != std::errc() || !std::isfinite(value.number)) fail("not a number that 64 bits hold");
+        if (error != std::errc() || !std::isfinite(value.number))
+            fail("not a number that 64 bits hold");
         at_ += static_cast<std::size_t>(end - first);
     }
 

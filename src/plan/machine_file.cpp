@@ -1,5 +1,5 @@
-// The format of a machine's file: JSON of its facts and rates (src/plan/machines/*.json, and what kith calibrate
-// writes).
+// The format of a machine's file: JSON of its facts and rates (src/plan/machines/*.json, and what
+// kith calibrate writes).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,15 +20,17 @@ constexpr double largest = 1e15;
 
 class File {
 public:
-    File(std::string_view text, const std::string& origin) : origin_(origin), root_(parse_json(text, origin)) {
+    File(std::string_view text, const std::string& origin)
+        : origin_(origin), root_(parse_json(text, origin)) {
         check(root_, JsonValue::Kind::object, "the file", "an object");
     }
 
     KnownMachine machine() {
         const double found = number(root_, "version", 1, largest);
         if (found > version)
-            fail(root_,
-                 fmt::format("version {}; this kith reads version {}: kith calibrate writes it anew", found, version));
+            fail(root_, fmt::format(
+                            "version {}; this kith reads version {}: kith calibrate writes it anew",
+                            found, version));
         KnownMachine m;
         m.facts = {text(root_, "name"), text(root_, "what")};
         m.date = text(root_, "date");
@@ -45,10 +47,12 @@ public:
 
 private:
     [[noreturn]] void fail(const JsonValue& where, const std::string& what) const {
-        throw Error(ErrorCode::bad_file, fmt::format("{}:{}:{}: {}", origin_, where.line, where.column, what));
+        throw Error(ErrorCode::bad_file,
+                    fmt::format("{}:{}:{}: {}", origin_, where.line, where.column, what));
     }
 
-    void check(const JsonValue& value, JsonValue::Kind kind, std::string_view name, std::string_view expected) const {
+    void check(const JsonValue& value, JsonValue::Kind kind, std::string_view name,
+               std::string_view expected) const {
         if (value.kind != kind) fail(value, fmt::format("{}: expected {}", name, expected));
     }
 
@@ -78,19 +82,22 @@ private:
     }
 
     void read_facts(const JsonValue& facts, Machine& m) const {
-        constexpr double most_threads = 4096, most_capability = 1000, most_multiprocessors = 1 << 16;
+        constexpr double most_threads = 4096, most_capability = 1000,
+                         most_multiprocessors = 1 << 16;
         m.isa = text(facts, "isa");
         m.bf16 = boolean(facts, "bf16");
         m.vnni = boolean(facts, "vnni");
         m.threads = static_cast<int>(number(facts, "threads", 1, most_threads));
         m.free_bytes = static_cast<std::int64_t>(number(facts, "free_bytes", 0, largest));
         m.no_device = text(facts, "no_device");
-        for (const JsonValue& device : member(facts, "devices", JsonValue::Kind::array, "an array").items) {
+        for (const JsonValue& device :
+             member(facts, "devices", JsonValue::Kind::array, "an array").items) {
             check(device, JsonValue::Kind::object, "a device", "an object");
-            m.devices.push_back({text(device, "name"),
-                                 static_cast<int>(number(device, "capability", 0, most_capability)),
-                                 static_cast<std::int64_t>(number(device, "free_bytes", 0, largest)),
-                                 static_cast<int>(number(device, "multiprocessors", 1, most_multiprocessors))});
+            m.devices.push_back(
+                {text(device, "name"),
+                 static_cast<int>(number(device, "capability", 0, most_capability)),
+                 static_cast<std::int64_t>(number(device, "free_bytes", 0, largest)),
+                 static_cast<int>(number(device, "multiprocessors", 1, most_multiprocessors))});
         }
     }
 
@@ -99,13 +106,15 @@ private:
         MeasuredRate r;
         r.device = text(row, "device");
         const std::string path = text(row, "path");
-        const auto known = std::ranges::find(paths(), path, [](const PathFacts& p) { return name(p.path); });
+        const auto known =
+            std::ranges::find(paths(), path, [](const PathFacts& p) { return name(p.path); });
         if (known == paths().end()) fail(row, fmt::format("path: '{}' is unknown", path));
         r.path = known->path;
         r.metric = text(row, "metric");
         r.d = number(row, "d", 1, largest);
         r.k = number(row, "k", 1, largest);
-        r.pairs_per_second = row.find("pairs_per_second") ? number(row, "pairs_per_second", 1, 1e30) : 0;
+        r.pairs_per_second =
+            row.find("pairs_per_second") ? number(row, "pairs_per_second", 1, 1e30) : 0;
         r.call_seconds = seconds(row, "call_seconds");
         r.point_seconds = seconds(row, "point_seconds");
         r.query_seconds = seconds(row, "query_seconds");
@@ -135,18 +144,20 @@ std::string written(const Machine& m) {
     for (const Machine::Device& device : m.devices)
         devices += fmt::format(R"({}
    {{"name": {}, "capability": {}, "free_bytes": {}, "multiprocessors": {}}})",
-                               devices.empty() ? "" : ",", quoted(device.name), device.capability, device.free_bytes,
-                               device.multiprocessors);
+                               devices.empty() ? "" : ",", quoted(device.name), device.capability,
+                               device.free_bytes, device.multiprocessors);
     return fmt::format(R"({{
   "isa": {}, "bf16": {}, "vnni": {}, "threads": {}, "free_bytes": {}, "no_device": {},
   "devices": [{}]
  }})",
-                       quoted(m.isa), m.bf16, m.vnni, m.threads, m.free_bytes, quoted(m.no_device), devices);
+                       quoted(m.isa), m.bf16, m.vnni, m.threads, m.free_bytes, quoted(m.no_device),
+                       devices);
 }
 
 std::string written(const MeasuredRate& r) {
-    std::string text = fmt::format(R"(  {{"device": {}, "path": "{}", "metric": {}, "d": {}, "k": {})",
-                                   quoted(r.device), name(r.path), quoted(r.metric), r.d, r.k);
+    std::string text =
+        fmt::format(R"(  {{"device": {}, "path": "{}", "metric": {}, "d": {}, "k": {})",
+                    quoted(r.device), name(r.path), quoted(r.metric), r.d, r.k);
     const std::pair<const char*, double> numbers[] = {{"pairs_per_second", r.pairs_per_second},
                                                       {"call_seconds", r.call_seconds},
                                                       {"point_seconds", r.point_seconds},
@@ -170,8 +181,9 @@ std::string written(const KnownMachine& m) {
  ]
 }}
 )",
-                       version, quoted(m.facts.name), quoted(m.facts.what), quoted(m.date), quoted(m.source),
-                       written(m.machine), m.start_seconds, m.copied_bytes, m.prepared_values, rates);
+                       version, quoted(m.facts.name), quoted(m.facts.what), quoted(m.date),
+                       quoted(m.source), written(m.machine), m.start_seconds, m.copied_bytes,
+                       m.prepared_values, rates);
 }
 
 KnownMachine read_machine(std::string_view text, const std::string& origin) {

@@ -1,4 +1,5 @@
-// The measured machines (src/plan/machines/*.json, compiled in as text), and what their rates say of a search.
+// The measured machines (src/plan/machines/*.json, compiled in as text), and what their rates say
+// of a search.
 #include "plan/machines.h"
 
 #include <fmt/format.h>
@@ -25,7 +26,8 @@ double between(double x, double x0, double y0, double x1, double y1) {
 constexpr double tree_points = 1 << 16;
 
 double seconds_of(const MeasuredRate& r, const Asked& asked) {
-    const double levels = r.path == Path::tree ? std::log2(asked.n + 2) / std::log2(tree_points) : 1;
+    const double levels =
+        r.path == Path::tree ? std::log2(asked.n + 2) / std::log2(tree_points) : 1;
     const double points = asked.prepared ? 0 : r.point_seconds * asked.n * levels;
     const double pairs = r.pairs_per_second > 0 ? asked.n * asked.q / r.pairs_per_second : 0;
     return r.call_seconds + (points + r.query_seconds * asked.q * levels + pairs) / asked.faster;
@@ -37,7 +39,8 @@ double seconds_for_k(const std::vector<const MeasuredRate*>& rates, double d, co
     for (const MeasuredRate* r : rates) {
         if (r->d != d) continue;
         if (below && asked.k <= r->k)
-            return between(asked.k, below->k, seconds_of(*below, asked), r->k, seconds_of(*r, asked));
+            return between(asked.k, below->k, seconds_of(*below, asked), r->k,
+                           seconds_of(*r, asked));
         if (asked.k <= r->k) return seconds_of(*r, asked);
         below = r;
     }
@@ -61,7 +64,8 @@ std::vector<const MeasuredRate*> rates_of(const KnownMachine& machine, const Ask
 
 std::vector<KnownMachine> known_machines() {
     std::vector<KnownMachine> machines;
-    for (const MachineText& file : machine_texts) machines.push_back(read_machine(file.text, file.name));
+    for (const MachineText& file : machine_texts)
+        machines.push_back(read_machine(file.text, file.name));
     return machines;
 }
 
@@ -71,7 +75,9 @@ KnownMachine known_machine(std::string_view name) {
         if (name == m.facts.name) return std::move(m);
         names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", m.facts.name, m.facts.what);
     }
-    refuse("machine: '{}'; expected one of {}, or a file of kith calibrate, whose name ends in .json", name, names);
+    refuse(
+        "machine: '{}'; expected one of {}, or a file of kith calibrate, whose name ends in .json",
+        name, names);
 }
 
 double known_seconds(const KnownMachine& machine, const Asked& asked) {
@@ -91,7 +97,8 @@ double known_seconds(const KnownMachine& machine, const Asked& asked) {
 double most_measured_k(const KnownMachine& machine, const Asked& asked) {
     const std::vector<const MeasuredRate*> rates = rates_of(machine, asked);
     if (rates.empty()) return 0;
-    const auto nearest = std::ranges::find_if(rates, [&](const MeasuredRate* r) { return r->d >= asked.d; });
+    const auto nearest =
+        std::ranges::find_if(rates, [&](const MeasuredRate* r) { return r->d >= asked.d; });
     const double d = nearest == rates.end() ? rates.back()->d : (*nearest)->d;
     double most = 0;
     for (const MeasuredRate* r : rates)

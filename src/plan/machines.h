@@ -1,4 +1,5 @@
-// Machines whose rates were measured: what the planner needs to know of them, and how fast their searches were.
+// Machines whose rates were measured: what the planner needs to know of them, and how fast their
+// searches were.
 #pragma once
 
 #include <string>
@@ -14,8 +15,8 @@ struct KnownMachine {
     std::string date;    // of the latest measurement
     std::string source;  // where the measurements are written down
     Machine machine;
-    double start_seconds = 0;    // of any search
-    double copied_bytes = 0;     // a second, from host memory to the device and back; 0: in the rates
+    double start_seconds = 0;  // of any search
+    double copied_bytes = 0;   // a second, from host memory to the device and back; 0: in the rates
     double prepared_values = 0;  // coordinates a second; 0: in the rates
     std::vector<MeasuredRate> rates;
 };
@@ -24,7 +25,8 @@ std::vector<KnownMachine> known_machines();
 // One of them. Throws invalid_argument with the list.
 KnownMachine known_machine(std::string_view name);
 
-// The machine that a text in the format of src/plan/machines/*.json describes. Throws bad_file, which names the origin.
+// The machine that a text in the format of src/plan/machines/*.json describes. Throws bad_file,
+// which names the origin.
 KnownMachine read_machine(std::string_view text, const std::string& origin);
 
 // That text of a machine.
@@ -39,8 +41,9 @@ struct Asked {
     bool prepared = false;  // the points are
     double faster = 1;      // than the machine of the rates: threads over threads
 };
-// Seconds of such a search by the machine's rates: interpolated between the measured d and k as powers of them, beyond
-// the largest d in its proportion. 0 where neither the metric nor the path was measured.
+// Seconds of such a search by the machine's rates: interpolated between the measured d and k as
+// powers of them, beyond the largest d in its proportion. 0 where neither the metric nor the path
+// was measured.
 double known_seconds(const KnownMachine& machine, const Asked& asked);
 // The largest k that the path was measured with at the nearest d or beyond; 0: not measured.
 double most_measured_k(const KnownMachine& machine, const Asked& asked);

@@ -1,5 +1,5 @@
-// The planner: a pure function from the shape of a search and the facts of a machine to a Plan. No device is touched,
-// so any machine can be planned for and tested.
+// The planner: a pure function from the shape of a search and the facts of a machine to a Plan. No
+// device is touched, so any machine can be planned for and tested.
 #pragma once
 
 #include <span>
@@ -27,8 +27,8 @@ struct Machine {
     };
     std::vector<Device> devices;
     std::string no_device;  // why `devices` is empty
-    // "" or why its GPUs have no products of f32 matrices; asked where a path takes them, as the answer loads a
-    // library.
+    // "" or why its GPUs have no products of f32 matrices; asked where a path takes them, as the
+    // answer loads a library.
     std::string (*products_absence)() = nullptr;
 };
 
@@ -77,12 +77,15 @@ struct Request {
     std::string path, selector, isa;
     bool all_points = false;  // every point may be wanted, as within a radius: no PCA projection
     bool prepared = false;    // the points are, ahead of their queries, of which there may be many
-    bool ahead = false;       // and this plan prepares them: neither queries nor neighbours are known
-    bool leaves_out = true;   // paths that leave out points unseen may be chosen
+    bool ahead = false;  // and this plan prepares them: neither queries nor neighbours are known
+    bool leaves_out = true;  // paths that leave out points unseen may be chosen
     Forms forms;
-    std::int64_t point_element = 0;  // bytes of a prepared coordinate; 0: as `shape` says, of which queries may differ
-    std::int64_t chunk_points = 0;   // points on the device at a time, where they have been prepared; 0: to be decided
-    HostPoints host_points = HostPoints::none;  // as they have been prepared, with the filter of `host_path`
+    std::int64_t point_element =
+        0;  // bytes of a prepared coordinate; 0: as `shape` says, of which queries may differ
+    std::int64_t chunk_points =
+        0;  // points on the device at a time, where they have been prepared; 0: to be decided
+    HostPoints host_points =
+        HostPoints::none;  // as they have been prepared, with the filter of `host_path`
     Path host_path = Path::exact;
     std::int64_t most_queries = 0;  // of a tile on a GPU; 0: to be decided
     SelectionRequest selected;
@@ -93,8 +96,8 @@ inline bool searches_by_bytes(const Plan& plan) {
     return plan.host_points == HostPoints::bytes && plan.path == Path::gemm_i8;
 }
 
-// Throws invalid_argument (unknown names, inapplicable path), device (no such device), out_of_memory (budget below the
-// smallest tile).
+// Throws invalid_argument (unknown names, inapplicable path), device (no such device),
+// out_of_memory (budget below the smallest tile).
 Plan make(const Request& request, const Machine& machine);
 // Bytes that a search may take of a GPU: what was asked for, or most of what is free.
 double device_budget(const Request& request, const Machine::Device& device);
@@ -103,12 +106,12 @@ double cpu_budget(const Request& request, const Machine& machine, double least);
 
 // The plan of a selection: shape.n columns, shape.q rows.
 Plan selection(const Request& request, const Machine& machine);
-// The bytes that it takes on a GPU beyond the caller's memory, all rows at a time; the devices' free memory is not
-// read.
+// The bytes that it takes on a GPU beyond the caller's memory, all rows at a time; the devices'
+// free memory is not read.
 double selection_bytes(const Request& request, const Machine& machine);
 
-// Bytes of a CPU's tree, and while it is made its points' coordinates and numbers once more; of its projection, rows
-// and sample among it.
+// Bytes of a CPU's tree, and while it is made its points' coordinates and numbers once more; of its
+// projection, rows and sample among it.
 double tree_bytes(const Shape& shape);
 double projected_bytes(const Shape& shape);
 
@@ -119,13 +122,15 @@ int choose_device(const std::string& device, int data_device, const Machine& mac
 // As Options::device takes them: "cpu", "cuda:1", "cuda:0,1".
 std::string spelled(const std::vector<int>& devices);
 
-// The plan of a search that several devices share, which may be the same one several times: Plan::device_queries and
-// device_points are its blocks, all else is what the first device does with one.
+// The plan of a search that several devices share, which may be the same one several times:
+// Plan::device_queries and device_points are its blocks, all else is what the first device does
+// with one.
 Plan divide(const Request& request, const Machine& machine, const std::vector<int>& devices);
 // What several devices are: GPUs of one name, or unequal ones or CPUs, of which one may be slower.
 enum class Kind : std::uint8_t { equal_gpus, unequal_gpus, cpus };
 Kind kind_of(const std::vector<int>& devices, const Machine& machine);
-// Of q queries those that one of `count` devices takes at a time, which would search `at_once` together.
+// Of q queries those that one of `count` devices takes at a time, which would search `at_once`
+// together.
 std::int64_t block_queries(std::int64_t q, std::int64_t at_once, std::size_t count, Kind kind);
 
 // The paths of a search, in order of preference.
@@ -135,7 +140,8 @@ struct PathFacts {
     const char* what;
 };
 std::span<const PathFacts> paths();
-// Paths whose filter looks at less than it compares: at a part of the coordinates, or of the points.
+// Paths whose filter looks at less than it compares: at a part of the coordinates, or of the
+// points.
 constexpr bool looks_at_less(Path path) {
     return path == Path::projected || path == Path::gemm_i8 || path == Path::clustered;
 }

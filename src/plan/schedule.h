@@ -22,8 +22,8 @@ void set_work(const Work& work, std::int64_t n, GraphSchedule& out);
 // Bytes of k neighbours of each point.
 double heap_bytes(const Shape& shape);
 
-// That of a graph on `count` GPUs like the machine's first. `symmetric`: distances have the same bits from either side.
-// Throws as make().
+// That of a graph on `count` GPUs like the machine's first. `symmetric`: distances have the same
+// bits from either side. Throws as make().
 GraphSchedule schedule(const Request& request, const Machine& machine, int count, bool symmetric);
 
 }  // namespace kith::planner

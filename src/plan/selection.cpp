@@ -20,15 +20,16 @@ namespace {
 constexpr std::int64_t most_gpu_columns = 0xfffffffe;
 // Blocks of a launch, of which a row takes at least one.
 constexpr std::int64_t most_gpu_rows = 0x7fffffff;
-// Values that come from the host at a time: less than a quarter of a second at 20 GB/s, as a selection can be cancelled
-// between its tiles only.
+// Values that come from the host at a time: less than a quarter of a second at 20 GB/s, as a
+// selection can be cancelled between its tiles only.
 constexpr double most_host_bytes = 4.0 * (1 << 30);
 
-// The CPU's choice. EPYC (Zen 5), 2026-11-21, f32, one thread, uniform values, three rounds on a machine that others
-// used as well (rates varied by 2, ratios within a round less). Rate of insertion over the better of vector and
-// nth-element: n 400: 1.2 to 2.4 at k 10, 0.4 to 0.6 at k 100; n 1000: 0.8 to 1.4 at k 4, 0.9 to 1.6 at k 20. Of
-// nth-element over vector at n 2^20: 0.7 to 0.8 at k 30 %, 1 at k 50 %.
-// Rows below this length are not sampled, which is what makes "vector" fast.
+// The CPU's choice. EPYC (Zen 5), 2026-11-21, f32, one thread, uniform values, three rounds on a
+// machine that others used as well (rates varied by 2, ratios within a round less). Rate of
+// insertion over the better of vector and nth-element: n 400: 1.2 to 2.4 at k 10, 0.4 to 0.6 at k
+// 100; n 1000: 0.8 to 1.4 at k 4, 0.9 to 1.6 at k 20. Of nth-element over vector at n 2^20: 0.7 to
+// 0.8 at k 30 %, 1 at k 50 %. Rows below this length are not sampled, which is what makes "vector"
+// fast.
 constexpr std::int64_t short_row = 512, short_row_insertion_k = 32;
 constexpr std::int64_t middling_row = 2048, middling_row_insertion_k = 8;
 // Above this share of a row kept, a partition of the whole row costs no more than a threshold.
@@ -50,13 +51,16 @@ std::string names_of(const Selectors& selectors) {
     return names;
 }
 
-// Refuses a forced selector that the device does not have or whose range lacks k. `selector` may be null.
+// Refuses a forced selector that the device does not have or whose range lacks k. `selector` may be
+// null.
 template <class Selector>
-void check_forced(const Request& r, const Selector* selector, bool elsewhere, const char* here, const char* there,
-                  const std::string& names) {
+void check_forced(const Request& r, const Selector* selector, bool elsewhere, const char* here,
+                  const char* there, const std::string& names) {
     if (!selector && elsewhere)
-        refuse("selector: '{}' runs on {} only; expected on {} one of {}", r.selector, there, here, names);
-    if (!selector) refuse("selector: '{}' is unknown; expected on {} one of {}", r.selector, here, names);
+        refuse("selector: '{}' runs on {} only; expected on {} one of {}", r.selector, there, here,
+               names);
+    if (!selector)
+        refuse("selector: '{}' is unknown; expected on {} one of {}", r.selector, here, names);
     if (!in_build(*selector)) refuse("selector: '{}': {}", r.selector, papers::not_built);
     if (r.shape.k < selector->min_k || (selector->max_k && r.shape.k > selector->max_k))
         refuse("selector: '{}' serves k from {} to {}; k is {}", r.selector, selector->min_k,
@@ -65,13 +69,14 @@ void check_forced(const Request& r, const Selector* selector, bool elsewhere, co
 
 std::string cpu_selector(const Request& r, std::string& why) {
     if (!r.selector.empty()) {
-        check_forced(r, cpu::find_selector(r.selector), gpu::find_selector(r.selector) != nullptr, "the CPU", "a GPU",
-                     names_of(cpu::selectors));
+        check_forced(r, cpu::find_selector(r.selector), gpu::find_selector(r.selector) != nullptr,
+                     "the CPU", "a GPU", names_of(cpu::selectors));
         why += fmt::format("selector {}: forced. ", r.selector);
         return r.selector;
     }
     const std::int64_t n = r.shape.n, k = r.shape.k;
-    if ((n < short_row && k <= short_row_insertion_k) || (n < middling_row && k <= middling_row_insertion_k)) {
+    if ((n < short_row && k <= short_row_insertion_k) ||
+        (n < middling_row && k <= middling_row_insertion_k)) {
         why += "selector insertion: a short row, of which few are kept. ";
         return "insertion";
     }
@@ -98,33 +103,38 @@ std::string gpu_selector(const Request& r, bool clusters, std::string& why) {
         if (f64 && selector->types != gpu::SelectTypes::any)
             refuse("selector: '{}' serves f32; the values are f64", r.selector);
         if (r.selected.enqueue && selector->waits)
-            refuse("selector: '{}' waits for the device in mid-selection; it cannot be only enqueued", r.selector);
+            refuse(
+                "selector: '{}' waits for the device in mid-selection; it cannot be only enqueued",
+                r.selector);
         const std::int64_t longest = gpu::longest_row(*selector, clusters);
         if (s.n > longest)
-            refuse("selector: '{}' serves rows of at most {} values on this device; they have {}", r.selector, longest,
-                   s.n);
+            refuse("selector: '{}' serves rows of at most {} values on this device; they have {}",
+                   r.selector, longest, s.n);
         if (r.selected.explained) why += fmt::format("selector {}: forced. ", r.selector);
         return r.selector;
     }
     const bool improving = r.selected.order == (r.selected.largest ? "ascending" : "descending");
-    const gpu::SelectChoice& choice =
-        gpu::choose_selector({s.n, s.q, s.k, f64, improving, r.selected.sorted, clusters, r.selected.enqueue});
-    if (r.selected.explained) why += fmt::format("selector {}: {}. ", choice.selector, choice.reason);
+    const gpu::SelectChoice& choice = gpu::choose_selector(
+        {s.n, s.q, s.k, f64, improving, r.selected.sorted, clusters, r.selected.enqueue});
+    if (r.selected.explained)
+        why += fmt::format("selector {}: {}. ", choice.selector, choice.reason);
     return choice.selector;
 }
 
-// Bytes that one row takes on the device beyond the caller's memory: its values (copied from the host, or into the
-// other layout, or as f32), the selector's workspace, the result.
+// Bytes that one row takes on the device beyond the caller's memory: its values (copied from the
+// host, or into the other layout, or as f32), the selector's workspace, the result.
 double row_bytes(const Request& r, const gpu::Selector& selector) {
     const auto element = static_cast<double>(size_of(r.shape.type));
-    // Of 16-bit floats, and of rows that are padded to one length, there is a copy as wide as f32 beside the others.
+    // Of 16-bit floats, and of rows that are padded to one length, there is a copy as wide as f32
+    // beside the others.
     const bool narrow = r.shape.type == ElementType::f16 || r.shape.type == ElementType::bf16;
-    const bool copied =
-        (narrow && selector.types != gpu::SelectTypes::narrow) || (r.selected.lengths && !selector.lengths);
-    const double copies =
-        (r.data_device == host_memory ? 3 : 1) * element + (narrow || copied ? 2 * std::max(element, 4.0) : 0);
+    const bool copied = (narrow && selector.types != gpu::SelectTypes::narrow) ||
+                        (r.selected.lengths && !selector.lengths);
+    const double copies = (r.data_device == host_memory ? 3 : 1) * element +
+                          (narrow || copied ? 2 * std::max(element, 4.0) : 0);
     return static_cast<double>(r.shape.n) * (copies + static_cast<double>(selector.per_value)) +
-           static_cast<double>(r.shape.k) * (8 + std::max(element, 4.0) + static_cast<double>(selector.per_neighbour)) +
+           static_cast<double>(r.shape.k) *
+               (8 + std::max(element, 4.0) + static_cast<double>(selector.per_neighbour)) +
            static_cast<double>(selector.per_row) + 8;
 }
 
@@ -142,18 +152,19 @@ void plan_gpu(const Request& r, const Machine::Device& device, Plan& p) {
     const auto budget = static_cast<double>(r.memory > 0 ? r.memory : device.free_bytes / 2);
     double fit = std::min<double>(budget / row, most_gpu_rows);
     if (r.data_device == host_memory)
-        fit = std::min(fit,
-                       most_host_bytes / static_cast<double>(r.shape.n) / static_cast<double>(size_of(r.shape.type)));
+        fit = std::min(fit, most_host_bytes / static_cast<double>(r.shape.n) /
+                                static_cast<double>(size_of(r.shape.type)));
     fit = std::clamp(fit, 1.0, static_cast<double>(r.shape.q));
     p.query_tile = static_cast<std::int64_t>(fit);
     const double needed = row * static_cast<double>(p.query_tile);
     if (needed > budget)
         throw Error(ErrorCode::out_of_memory,
-                    fmt::format("memory: {:.0f} bytes{}; one row of this selection needs {:.0f}", budget,
-                                r.memory > 0 ? "" : ", half of what is free", needed));
+                    fmt::format("memory: {:.0f} bytes{}; one row of this selection needs {:.0f}",
+                                budget, r.memory > 0 ? "" : ", half of what is free", needed));
     p.workspace_bytes = static_cast<std::int64_t>(needed);
     if (r.selected.explained)
-        p.why += fmt::format("{} rows at a time, within {:.2f} GiB.", p.query_tile, budget / (1 << 30));
+        p.why +=
+            fmt::format("{} rows at a time, within {:.2f} GiB.", p.query_tile, budget / (1 << 30));
 }
 
 }  // namespace
@@ -162,7 +173,8 @@ double selection_bytes(const Request& r, const Machine& machine) {
     const int device = choose_device(r.device, r.data_device, machine);
     if (device == host_memory) return 0;
     std::string why;
-    const bool clusters = gpu::tuning::has_clusters(machine.devices[static_cast<std::size_t>(device)].capability);
+    const bool clusters =
+        gpu::tuning::has_clusters(machine.devices[static_cast<std::size_t>(device)].capability);
     const gpu::Selector* const selector =
         gpu::find_selector(r.selector.empty() ? gpu_selector(r, clusters, why) : r.selector);
     return selector ? row_bytes(r, *selector) * static_cast<double>(r.shape.q) : 0;
@@ -175,15 +187,18 @@ Plan selection(const Request& r, const Machine& machine) {
     p.chunk_points = p.point_tile = r.shape.n;
     p.query_tile = r.shape.q;
     const bool chosen = r.device.empty() || r.device == "auto";
-    // Too many columns, or a selector of the CPU's alone: auto falls back to it where the data lie there.
-    const bool cpu_only =
-        r.shape.n > most_gpu_columns || (!gpu::find_selector(r.selector) && cpu::find_selector(r.selector));
-    if (p.device != host_memory && chosen && cpu_only && r.data_device == host_memory) p.device = host_memory;
+    // Too many columns, or a selector of the CPU's alone: auto falls back to it where the data lie
+    // there.
+    const bool cpu_only = r.shape.n > most_gpu_columns ||
+                          (!gpu::find_selector(r.selector) && cpu::find_selector(r.selector));
+    if (p.device != host_memory && chosen && cpu_only && r.data_device == host_memory)
+        p.device = host_memory;
     if (p.device == host_memory) {
-        p.why = r.device == "cpu"                      ? "device cpu: asked for. "
-                : cpu_only && !machine.devices.empty() ? "device cpu: a GPU does not serve this selection. "
-                : machine.no_device.empty()            ? "device cpu: the data lie there. "
-                                                       : fmt::format("device cpu: {}. ", machine.no_device);
+        p.why = r.device == "cpu" ? "device cpu: asked for. "
+                : cpu_only && !machine.devices.empty()
+                    ? "device cpu: a GPU does not serve this selection. "
+                : machine.no_device.empty() ? "device cpu: the data lie there. "
+                                            : fmt::format("device cpu: {}. ", machine.no_device);
         plan_cpu(r, machine, p);
         p.why.pop_back();
         return p;

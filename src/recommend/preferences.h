@@ -1,4 +1,5 @@
-// What users have: their vectors, of which only what is not 0 is stored, without the items that are held out.
+// What users have: their vectors, of which only what is not 0 is stored, without the items that are
+// held out.
 #pragma once
 
 #include <cstdint>

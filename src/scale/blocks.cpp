@@ -19,10 +19,12 @@ constexpr std::chrono::milliseconds between_looks{10};
 
 class Dispatch {
 public:
-    Dispatch(int devices, std::int64_t blocks, Sharing sharing, ProgressMeter& progress, const BlockWork& work)
+    Dispatch(int devices, std::int64_t blocks, Sharing sharing, ProgressMeter& progress,
+             const BlockWork& work)
         : sharing_(sharing), progress_(progress), work_(work) {
         queues_.resize(sharing == Sharing::own ? static_cast<std::size_t>(devices) : 1);
-        for (std::int64_t b = 0; b < blocks; ++b) queues_[static_cast<std::size_t>(b) % queues_.size()].push_back(b);
+        for (std::int64_t b = 0; b < blocks; ++b)
+            queues_[static_cast<std::size_t>(b) % queues_.size()].push_back(b);
     }
 
     // On the thread of a device.
@@ -76,11 +78,14 @@ public:
     }
 
 private:
-    // The next block of a device; -1 where there is none. Waits while another device is at one that it may leave.
+    // The next block of a device; -1 where there is none. Waits while another device is at one that
+    // it may leave.
     std::int64_t take(int device) {
         std::unique_lock lock(mutex_);
-        std::deque<std::int64_t>& queue = queues_[sharing_ == Sharing::own ? static_cast<std::size_t>(device) : 0];
-        if (sharing_ == Sharing::any) changed_.wait(lock, [&] { return stopped_ || !queue.empty() || at_work_ == 0; });
+        std::deque<std::int64_t>& queue =
+            queues_[sharing_ == Sharing::own ? static_cast<std::size_t>(device) : 0];
+        if (sharing_ == Sharing::any)
+            changed_.wait(lock, [&] { return stopped_ || !queue.empty() || at_work_ == 0; });
         if (stopped_ || queue.empty()) return -1;
         const std::int64_t block = queue.front();
         queue.pop_front();
@@ -132,7 +137,8 @@ private:
         try {
             std::rethrow_exception(error);
         } catch (const Error& thrown) {
-            return thrown.code() == ErrorCode::invalid_argument || thrown.code() == ErrorCode::cancelled;
+            return thrown.code() == ErrorCode::invalid_argument ||
+                   thrown.code() == ErrorCode::cancelled;
         } catch (...) {
             return false;
         }
@@ -159,8 +165,8 @@ private:
 
 }  // namespace
 
-Outcome run_blocks(int devices, std::int64_t blocks, Sharing sharing, const char* stage, ProgressMeter& progress,
-                   const BlockWork& work) {
+Outcome run_blocks(int devices, std::int64_t blocks, Sharing sharing, const char* stage,
+                   ProgressMeter& progress, const BlockWork& work) {
     return Dispatch(devices, blocks, sharing, progress, work).run(devices, stage);
 }
 

@@ -7,7 +7,8 @@
 namespace kith::strategy {
 
 void replace(Numbers& all, const Numbers& some, const Numbers& rest) {
-    std::erase_if(all, [&](std::int64_t q) { return std::binary_search(some.begin(), some.end(), q); });
+    std::erase_if(all,
+                  [&](std::int64_t q) { return std::binary_search(some.begin(), some.end(), q); });
     all.insert(all.end(), rest.begin(), rest.end());
     std::sort(all.begin(), all.end());
 }
@@ -46,7 +47,8 @@ void Chain::add(const Ran& part, std::int64_t end) {
     const bool known = place != places_.end() && *place == part.place;
     if (!known) {
         if (took == 0 && !part.took.empty()) return;
-        report_.trace.insert(entry, {part.facts->name, 0, 0, 0, part.took.empty() ? part.why : "", 0});
+        report_.trace.insert(entry,
+                             {part.facts->name, 0, 0, 0, part.took.empty() ? part.why : "", 0});
         places_.insert(place, part.place);
         add(part, end);
         return;
@@ -93,14 +95,16 @@ const char* Chain::cause_of(const Numbers& left) const {
     std::array<std::int64_t, exact::cause_count> of{};
     for (const std::int64_t query : left)
         ++of[static_cast<std::size_t>(causes_[static_cast<std::size_t>(query)].load())];
-    return exact::name(static_cast<exact::Cause>(std::max_element(of.begin(), of.end()) - of.begin()));
+    return exact::name(
+        static_cast<exact::Cause>(std::max_element(of.begin(), of.end()) - of.begin()));
 }
 
 void Chain::ran(const Facts& facts, bool all, const Numbers& some, Numbers& after) {
     if (in_parts_) {
         ran_.push_back({&facts, place_, all ? left() : some, after, cause_of(after), lap()});
     } else {
-        const std::int64_t took = (all ? count() : std::ssize(some)) - spared_, left = std::ssize(after) - spared_;
+        const std::int64_t took = (all ? count() : std::ssize(some)) - spared_,
+                           left = std::ssize(after) - spared_;
         spared_ = 0;
         report_.trace.push_back({facts.name, took, took - left, left, cause_of(after), lap()});
         won(facts, took - left);
@@ -129,11 +133,12 @@ exact::Cause Chain::most() const {
     std::array<std::int64_t, exact::cause_count> given_up{};
     for (const std::atomic<exact::Cause>& cause : causes_)
         if (cause > exact::Cause::not_tried) ++given_up[static_cast<std::size_t>(cause.load())];
-    return static_cast<exact::Cause>(std::max_element(given_up.begin(), given_up.end()) - given_up.begin());
+    return static_cast<exact::Cause>(std::max_element(given_up.begin(), given_up.end()) -
+                                     given_up.begin());
 }
 
-void Chain::tally(std::int64_t count, const Numbers& last, bool scans, exact::Cause no_reason, exact::Cause not_tried,
-                  exact::Fallbacks& fallbacks) {
+void Chain::tally(std::int64_t count, const Numbers& last, bool scans, exact::Cause no_reason,
+                  exact::Cause not_tried, exact::Fallbacks& fallbacks) {
     if (last.empty() && causes_.empty()) {
         report_.certified += count;
         return;
@@ -142,10 +147,13 @@ void Chain::tally(std::int64_t count, const Numbers& last, bool scans, exact::Ca
     for (std::int64_t query = first_; query < first_ + count; ++query) {
         const bool is_last = next != last.end() && *next == query, is_scanned = is_last && scans;
         if (is_last) ++next;
-        exact::Cause cause = causes_.empty() ? exact::Cause::none : causes_[static_cast<std::size_t>(query)].load();
+        exact::Cause cause =
+            causes_.empty() ? exact::Cause::none : causes_[static_cast<std::size_t>(query)].load();
         if (cause == exact::Cause::not_tried) cause = not_tried;
         if (is_last) cause = std::max(cause, no_reason);
-        ++(is_scanned ? report_.scanned : cause != exact::Cause::none ? report_.retried : report_.certified);
+        ++(is_scanned                    ? report_.scanned
+           : cause != exact::Cause::none ? report_.retried
+                                         : report_.certified);
         fallbacks.add(cause, is_scanned);
     }
 }

@@ -1,5 +1,5 @@
-// The chain of a search: which attempt takes what is left, by its cause, and what each has left in turn. On the host
-// alone; what a driver calls for a strategy is its own.
+// The chain of a search: which attempt takes what is left, by its cause, and what each has left in
+// turn. On the host alone; what a driver calls for a strategy is its own.
 #pragma once
 
 #include <algorithm>
@@ -29,18 +29,22 @@ struct Queries {
     std::int64_t count;
     const Numbers* numbers;  // null: queries 0, ..., count - 1
 
-    std::int64_t number(std::int64_t i) const { return numbers ? (*numbers)[static_cast<std::size_t>(i)] : i; }
+    std::int64_t number(std::int64_t i) const {
+        return numbers ? (*numbers)[static_cast<std::size_t>(i)] : i;
+    }
 };
 
 class Chain {
 public:
     // Entries of the trace are added to that of `report`.
-    Chain(std::int64_t queries, Report& report) : report_(report), queries_(queries), first_(0), count_(queries) {
+    Chain(std::int64_t queries, Report& report)
+        : report_(report), queries_(queries), first_(0), count_(queries) {
         report.trace.reserve(usual_entries);
     }
 
-    // Goes on with queries [first, first + count), of which commit() says how many are over. From now on attempts of
-    // one place (at()) are one entry, and entries are in the order of their places.
+    // Goes on with queries [first, first + count), of which commit() says how many are over. From
+    // now on attempts of one place (at()) are one entry, and entries are in the order of their
+    // places.
     void begin(std::int64_t first, std::int64_t count);
     // The first `count` of them are over, those beyond begin anew.
     void commit(std::int64_t count);
@@ -55,16 +59,17 @@ public:
     // Of those left, the queries that a set of causes has.
     Numbers taken(CauseSet takes);
 
-    // run(queries, after) answers some of those that the strategy takes, and puts the others into `after`; it returns
-    // null, or why the strategy declines, with nothing answered. Whether it ran.
+    // run(queries, after) answers some of those that the strategy takes, and puts the others into
+    // `after`; it returns null, or why the strategy declines, with nothing answered. Whether it
+    // ran.
     template <class Run>
     bool attempt(const Facts& facts, CauseSet takes, const Run& run) {
         const bool all = takes == CauseSet::all();
         Numbers some, after;
         if (!all) some = taken(takes);
         if (!all && some.empty()) return false;
-        const Queries queries =
-            all ? Queries{count(), whole_ && first_ == 0 ? nullptr : &left()} : Queries{std::ssize(some), &some};
+        const Queries queries = all ? Queries{count(), whole_ && first_ == 0 ? nullptr : &left()}
+                                    : Queries{std::ssize(some), &some};
         if (const char* const why = run(queries, after)) {
             decline(facts, why);
             return false;
@@ -77,14 +82,16 @@ public:
     // The strategy was not asked: why not.
     void decline(const Facts& facts, const char* why);
 
-    // What the counters and reasons of the report say of the queries of begin(), of which `count` are over. Those of
-    // `last`, ascending, came to the last attempt, which `scans`, or is as good; `no_reason`: why those did for which
-    // nothing else has a reason; `not_tried`: what stands for Cause::not_tried.
-    void tally(std::int64_t count, const Numbers& last, bool scans, exact::Cause no_reason, exact::Cause not_tried,
-               exact::Fallbacks& fallbacks);
+    // What the counters and reasons of the report say of the queries of begin(), of which `count`
+    // are over. Those of `last`, ascending, came to the last attempt, which `scans`, or is as good;
+    // `no_reason`: why those did for which nothing else has a reason; `not_tried`: what stands for
+    // Cause::not_tried.
+    void tally(std::int64_t count, const Numbers& last, bool scans, exact::Cause no_reason,
+               exact::Cause not_tried, exact::Fallbacks& fallbacks);
     // The cause of most queries that were given up.
     exact::Cause most() const;
-    // The strategy of the attempt that certified most, of several the first; null where there was none.
+    // The strategy of the attempt that certified most, of several the first; null where there was
+    // none.
     const Facts* winner() const { return winner_; }
 
 private:

@@ -1,5 +1,6 @@
-// What is known of a strategy without data: what the planner, plans, traces and the documents go by. A strategy is one
-// exact way of answering queries: it certifies some, and leaves the rest, with their causes, to the next.
+// What is known of a strategy without data: what the planner, plans, traces and the documents go
+// by. A strategy is one exact way of answering queries: it certifies some, and leaves the rest,
+// with their causes, to the next.
 #pragma once
 
 #include <cstdint>
@@ -49,9 +50,9 @@ struct Problem {
 };
 
 struct Facts {
-    const char* name = "";             // in plans and traces
-    Path path = Path::exact;           // whose name forces it, and which it counts for in Report::path
-    const char* what = "";             // a line of help
+    const char* name = "";    // in plans and traces
+    Path path = Path::exact;  // whose name forces it, and which it counts for in Report::path
+    const char* what = "";    // a line of help
     CauseSet takes = CauseSet::all();  // of the queries that were left
     // Null, or why it cannot serve.
     const char* (*obstacle)(const Problem&) = nullptr;

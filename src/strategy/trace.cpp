@@ -9,8 +9,9 @@ namespace kith::strategy {
 
 void add(const std::vector<TraceEntry>& part, std::vector<TraceEntry>& all) {
     for (const TraceEntry& one : part) {
-        const auto same = std::find_if(all.begin(), all.end(),
-                                       [&](const TraceEntry& entry) { return entry.strategy == one.strategy; });
+        const auto same = std::find_if(all.begin(), all.end(), [&](const TraceEntry& entry) {
+            return entry.strategy == one.strategy;
+        });
         if (same == all.end()) {
             all.push_back(one);
             continue;
@@ -40,8 +41,10 @@ void infer(Report& report) {
     const char* const scan = name(Path::exact);
     const std::int64_t answered = report.certified + report.retried;
     if (report.queries == 0) return;
-    if (report.path != scan) report.trace.push_back({report.path, report.queries, answered, report.scanned, "", 0});
-    if (report.scanned > 0) report.trace.push_back({scan, report.scanned, report.scanned, 0, "", 0});
+    if (report.path != scan)
+        report.trace.push_back({report.path, report.queries, answered, report.scanned, "", 0});
+    if (report.scanned > 0)
+        report.trace.push_back({scan, report.scanned, report.scanned, 0, "", 0});
 }
 
 }  // namespace kith::strategy

@@ -11,12 +11,14 @@ constexpr double least_scale = 0x1p-60, largest_scale = 0x1p60;
 // What is left of whole numbers is what their scale, rounded, is off.
 constexpr double whole_residual2 = 0x1p-40;
 
-// The coordinates that say whether a row may be whole numbers: rows that are not are rounded once, not twice.
+// The coordinates that say whether a row may be whole numbers: rows that are not are rounded once,
+// not twice.
 constexpr std::int64_t probe = 64;
 
 // Sums of the row as whole numbers from `least` to `most` times that scale.
 template <class Number>
-RowSums round_scaled(const double* in, double scale, double least, double most, std::int64_t d, Number* out) {
+RowSums round_scaled(const double* in, double scale, double least, double most, std::int64_t d,
+                     Number* out) {
     using Real = VectorOps<double>;
     using Words = std::int32_t __attribute__((vector_size(4 * Real::lanes)));
     typedef Number Numbers __attribute__((vector_size(sizeof(Number) * Real::lanes)));
@@ -28,7 +30,8 @@ RowSums round_scaled(const double* in, double scale, double least, double most, 
     const auto round = [&](Real::V v, std::int64_t count) {
         const Real::V above = Real::max(low, v * inverse);
         const Real::V whole = ((above < high ? above : high) + shifter) - shifter;
-        const Numbers numbers = __builtin_convertvector(__builtin_convertvector(whole, Words), Numbers);
+        const Numbers numbers =
+            __builtin_convertvector(__builtin_convertvector(whole, Words), Numbers);
         std::memcpy(out, &numbers, static_cast<std::size_t>(count) * sizeof(Number));
         out += count;
         sums.add(v, whole * scale);
@@ -39,8 +42,8 @@ RowSums round_scaled(const double* in, double scale, double least, double most, 
     return sums.total();
 }
 
-// The scale in which numbers of up to `most` hold every coordinate; 0 where products with it might underflow or
-// overflow.
+// The scale in which numbers of up to `most` hold every coordinate; 0 where products with it might
+// underflow or overflow.
 float scale_of(const double* in, std::int64_t d, double most) {
     double size = 0;
 #pragma omp simd reduction(max : size)
@@ -49,7 +52,8 @@ float scale_of(const double* in, std::int64_t d, double most) {
     return scale > least_scale && scale < largest_scale ? static_cast<float>(scale) : 0;
 }
 
-RowSums round_bytes(const double* in, double whole_scale, std::int64_t d, float* out, float& scale) {
+RowSums round_bytes(const double* in, double whole_scale, std::int64_t d, float* out,
+                    float& scale) {
     constexpr double least = -128, most = 127;
     auto* const bytes = reinterpret_cast<std::int8_t*>(out);
     for (std::int64_t i = d; i % 4 != 0; ++i) bytes[i] = 0;

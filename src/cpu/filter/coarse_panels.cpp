@@ -1,4 +1,5 @@
-// Coarse panels, along a projection or of whole numbers of 8 bits, and the rows of all coordinates behind them.
+// Coarse panels, along a projection or of whole numbers of 8 bits, and the rows of all coordinates
+// behind them.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -13,14 +14,15 @@ namespace {
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
-// Rows that a projection is chosen by: one in 16, between these, and of few values in all; of bytes the fewest. Scaled,
-// typical ones are as long as 1 to 2, and longer than this are outliers.
+// Rows that a projection is chosen by: one in 16, between these, and of few values in all; of bytes
+// the fewest. Scaled, typical ones are as long as 1 to 2, and longer than this are outliers.
 constexpr std::int64_t least_sample = 1024, most_sample = 4096, sampled_values = 1 << 22;
 constexpr double largest_sampled = 8;
 // Rows of 16 bits are judged by so many of them; bf16 leaves about twice as much of a vector.
 constexpr std::int64_t rows_rounded = 256;
 constexpr double largest_short_residual = 0x1p-10;
-// Of a vector, what rounding it to 8 bits leaves at least: half of what it leaves of a Gaussian one.
+// Of a vector, what rounding it to 8 bits leaves at least: half of what it leaves of a Gaussian
+// one.
 constexpr double least_byte_residual = 0x1p-8;
 // What points pay for of unit queries: more where that is next to nothing.
 constexpr double margin_of_bytes = 1.25, margin_of_shorts = 2;
@@ -42,7 +44,8 @@ double mean_left(const std::vector<RowSums>& rows) {
 
 }  // namespace
 
-RowSums Filter::round_projected(const TileKernels& tiles, double norm2, double* coordinates, float* out) const {
+RowSums Filter::round_projected(const TileKernels& tiles, double norm2, double* coordinates,
+                                float* out) const {
     const double error = projection_->complete(norm2, coordinates);
     RowSums s = round(tiles, coordinates, form_.zero.data(), 1, projection_->columns() + 1, out);
     const double residual = std::sqrt(s.residual2) + error;
@@ -51,8 +54,9 @@ RowSums Filter::round_projected(const TileKernels& tiles, double norm2, double* 
     return s;
 }
 
-void Filter::pack_coarse(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles,
-                         std::int64_t panel, PackBuffers& buffers, Packed& packed) {
+void Filter::pack_coarse(const MatrixView& points, const DistanceKeys& distance_keys,
+                         const TileKernels& tiles, std::int64_t panel, PackBuffers& buffers,
+                         Packed& packed) {
     RowBlock& rows = buffers.rows;
     const std::int64_t first = panel * panel_points, stride = std::max(rows.stride(), words_);
     const std::int64_t count = std::min<std::int64_t>(panel_points, points.rows - first);
@@ -66,9 +70,12 @@ void Filter::pack_coarse(const MatrixView& points, const DistanceKeys& distance_
     float scales[panel_points] = {};
     for (std::int64_t i = 0; i < count; ++i) {
         double* const vector = vectors + i * form_.d;
-        float* const to = whole_ ? buffers.rounded.data() : rows_.data() + (first + i) * row_words();
-        if (whole_ && !whole_->set(tiles, rows.row(i), first + i)) packed.fractions |= !rows.nan()[i];
-        const bool covered = !rows.nan()[i] && form_.make_vector(tiles, rows.row(i), vector, beside[i]);
+        float* const to =
+            whole_ ? buffers.rounded.data() : rows_.data() + (first + i) * row_words();
+        if (whole_ && !whole_->set(tiles, rows.row(i), first + i))
+            packed.fractions |= !rows.nan()[i];
+        const bool covered =
+            !rows.nan()[i] && form_.make_vector(tiles, rows.row(i), vector, beside[i]);
         RowSums& s = sums[i];
         if (covered && whole_) s = tiles.round_row(vector, form_.zero.data(), 1, form_.d, to);
         else if (covered && shorts_) s = shorts_->round_row(vector, form_.d, to, scales[i]);
@@ -94,8 +101,9 @@ void Filter::pack_coarse(const MatrixView& points, const DistanceKeys& distance_
         out[panel_points + i] = bytes_ ? 0 : infinity;
         std::fill_n(to, words_, 0.0f);
         if (!(out[i] < infinity)) continue;
-        const RowSums s = bytes_ ? round_bytes(vectors + i * form_.d, form_.scale, to, out[panel_points + i])
-                                 : round_projected(tiles, sums[i].norm2, coordinates + i * room, to);
+        const RowSums s =
+            bytes_ ? round_bytes(vectors + i * form_.d, form_.scale, to, out[panel_points + i])
+                   : round_projected(tiles, sums[i].norm2, coordinates + i * room, to);
         out[i] = coarse_bound_.point(s, beside[i]).half_norm;
         packed.largest_coarse = std::max(packed.largest_coarse, s.rounded2);
     }
@@ -111,7 +119,8 @@ void Filter::choose_rows(const double* vectors, std::int64_t count, Isa isa) {
     std::vector<RowSums> sums;
     for (std::int64_t i = 0; i < looked_at; ++i) {
         float scale = 0;
-        sums.push_back(kernels->round_row(vectors + i * count / looked_at * form_.d, form_.d, words.data(), scale));
+        sums.push_back(kernels->round_row(vectors + i * count / looked_at * form_.d, form_.d,
+                                          words.data(), scale));
     }
     double typical = mean_left(sums);
     if (typical > largest_short_residual) return;
@@ -121,33 +130,41 @@ void Filter::choose_rows(const double* vectors, std::int64_t count, Isa isa) {
     bound_ = FilterBound::of_whole(form_.own, form_.d, typical, margin_of_shorts);
 }
 
-bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distance_keys, Isa isa, int threads,
-                           bool always, const MatrixView* queries, ProgressMeter& progress) {
+bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distance_keys, Isa isa,
+                           int threads, bool always, const MatrixView* queries,
+                           ProgressMeter& progress) {
     const TileKernels& tiles = tile_kernels(isa);
-    if (form_.own == metric::Gemm::none || form_.metric == metric::Gemm::cross_entropy) return false;
+    if (form_.own == metric::Gemm::none || form_.metric == metric::Gemm::cross_entropy)
+        return false;
     if (form_.d > max_projected_dimensions) return false;
-    const std::int64_t most = std::clamp(std::min(points.rows / 16, sampled_values / form_.d), least_sample,
-                                         bytes_ ? least_sample : most_sample);
+    const std::int64_t most = std::clamp(std::min(points.rows / 16, sampled_values / form_.d),
+                                         least_sample, bytes_ ? least_sample : most_sample);
     const std::int64_t sample = std::min(points.rows, most);
     const double largest = bytes_ ? max_scaled_norm : largest_sampled;
     // Of products queries are made unit, and points are not.
-    const std::int64_t wanted =
-        queries && form_.own == metric::Gemm::l2 ? std::min(queries->rows, FilterSample::most_tried) : 0;
+    const std::int64_t wanted = queries && form_.own == metric::Gemm::l2
+                                    ? std::min(queries->rows, FilterSample::most_tried)
+                                    : 0;
     Buffer<double> vectors((sample + wanted) * form_.d);
     std::vector<char> used(static_cast<std::size_t>(sample + wanted));
-    watched_for(threads, sample + wanted, 64, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
-        RowBlock rows(1, form_.d);
-        for (std::int64_t i = first; i < last; ++i) {
-            if (i < sample) distance_keys.load(points, i * points.rows / sample, 1, rows);
-            else distance_keys.load(*queries, (i - sample) * queries->rows / wanted, 1, rows);
-            double* const v = vectors.data() + i * form_.d;
-            BesideSums beside;
-            // Far outliers have directions of their own, and rows of 0 no unit vectors.
-            const double most_norm = i < sample ? largest : max_scaled_norm;
-            used[static_cast<std::size_t>(i)] = !rows.nan()[0] && form_.make_vector(tiles, rows.row(0), v, beside) &&
-                                                beside.half_norm == 0 && norm2_of(v, form_.d) <= most_norm * most_norm;
-        }
-    });
+    watched_for(threads, sample + wanted, 64, progress, "prepare",
+                [&](std::int64_t first, std::int64_t last) {
+                    RowBlock rows(1, form_.d);
+                    for (std::int64_t i = first; i < last; ++i) {
+                        if (i < sample)
+                            distance_keys.load(points, i * points.rows / sample, 1, rows);
+                        else
+                            distance_keys.load(*queries, (i - sample) * queries->rows / wanted, 1,
+                                               rows);
+                        double* const v = vectors.data() + i * form_.d;
+                        BesideSums beside;
+                        // Far outliers have directions of their own, and rows of 0 no unit vectors.
+                        const double most_norm = i < sample ? largest : max_scaled_norm;
+                        used[static_cast<std::size_t>(i)] =
+                            !rows.nan()[0] && form_.make_vector(tiles, rows.row(0), v, beside) &&
+                            beside.half_norm == 0 && norm2_of(v, form_.d) <= most_norm * most_norm;
+                    }
+                });
     progress.throw_if_cancelled();
     std::int64_t kept = 0, count = 0;
     for (std::int64_t i = 0; i < sample + wanted; ++i) {
@@ -157,7 +174,8 @@ bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distanc
     }
     if (count < 2) return false;
     if (!whole_) choose_rows(vectors.data(), count, isa);
-    const FilterSample sampled{form_.own, vectors.data(), count, form_.d, whole_.has_value(), kept - count};
+    const FilterSample sampled{form_.own, vectors.data(),     count,
+                               form_.d,   whole_.has_value(), kept - count};
     if (!bytes_) {
         projection_ = find_projection(isa, sampled, points.rows, always, threads, progress);
         return projection_.has_value();
@@ -175,8 +193,8 @@ bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distanc
     return always || bytes_pay(isa, sampled, coarse_bound_, sums, points.rows);
 }
 
-void Filter::coarse_queries(const RowBlock& block, std::int64_t count, const TileKernels& tiles, float* out,
-                            QueryTerms* terms) const {
+void Filter::coarse_queries(const RowBlock& block, std::int64_t count, const TileKernels& tiles,
+                            float* out, QueryTerms* terms) const {
     const std::int64_t room = projection_ ? projection_->room() : 0;
     std::vector<double> row(static_cast<std::size_t>(form_.d)), norms2, mores, norms;
     Buffer<double> vectors(count * form_.d), coordinates(count * room);
@@ -195,7 +213,8 @@ void Filter::coarse_queries(const RowBlock& block, std::int64_t count, const Til
         norms2.push_back(norm2_of(v, form_.d));
         mores.push_back(beside.error);
     }
-    if (projection_) projection_->coordinates(tiles, vectors.data(), form_.d, count, coordinates.data());
+    if (projection_)
+        projection_->coordinates(tiles, vectors.data(), form_.d, count, coordinates.data());
     for (std::int64_t i = 0; i < count; ++i) {
         const auto at = static_cast<std::size_t>(i);
         float* const to = out + i * query_words();

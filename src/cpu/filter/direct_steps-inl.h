@@ -1,5 +1,6 @@
-// The direct forms' steps for one instruction set: what each coordinate adds to a pair's accumulators. The errors that
-// docs/exactness.md counts are those of these operations, fused or not.
+// The direct forms' steps for one instruction set: what each coordinate adds to a pair's
+// accumulators. The errors that docs/exactness.md counts are those of these operations, fused or
+// not.
 #pragma once
 
 #include "cpu/filter/tile_loop-inl.h"
@@ -19,7 +20,8 @@ KITH_HD F multiply_add(F a, F b, F c) {
 #endif
 }
 
-// Within a relative 1.5 x 2^-12 of 1 / x for 2^-100 <= x <= 2^102: what every x86 processor promises of RCPPS.
+// Within a relative 1.5 x 2^-12 of 1 / x for 2^-100 <= x <= 2^102: what every x86 processor
+// promises of RCPPS.
 KITH_HD F reciprocal(F x) {
 #if KITH_LEVEL == 2
     return (F)_mm512_maskz_rcp14_ps(0xffff, (__m512)x);
@@ -72,8 +74,8 @@ struct FourthStep : FloatQueries {
     }
 };
 
-// |q - x|^p for any p >= 1 as 2^(p log2 |q - x|), within a relative p 2^-17 + 2^-15 and an absolute 2^-124; +inf from
-// 2^128 on, and of NaN.
+// |q - x|^p for any p >= 1 as 2^(p log2 |q - x|), within a relative p 2^-17 + 2^-15 and an absolute
+// 2^-124; +inf from 2^128 on, and of NaN.
 struct PowerStep : FloatQueries {
     static constexpr int queries = KITH_LEVEL == 2 ? 8 : 4;
     F exponent, lowest;
@@ -81,10 +83,12 @@ struct PowerStep : FloatQueries {
         : exponent(p - F{}), lowest(Single::set(std::exp2(-125.0 / static_cast<double>(p)))) {}
 
     KITH_HD F power(F t) const {
-        // (log2 (1 + f)) / f within 2^-18.79 / f, and 2^(r + 1/2) within a relative 2^-18.5 (minimax).
+        // (log2 (1 + f)) / f within 2^-18.79 / f, and 2^(r + 1/2) within a relative 2^-18.5
+        // (minimax).
         constexpr float log[] = {0x1.7155a6p+0f,  -0x1.71380cp-1f, 0x1.eadb8ap-2f,
                                  -0x1.7852c8p-2f, 0x1.49e250p-2f,  -0x1.a7167ep-3f};
-        constexpr float exp[] = {0x1.6a09d4p+0f, 0x1.f5dfb4p-1f, 0x1.5bea94p-2f, 0x1.43e922p-4f, 0x1.bb62eep-7f};
+        constexpr float exp[] = {0x1.6a09d4p+0f, 0x1.f5dfb4p-1f, 0x1.5bea94p-2f, 0x1.43e922p-4f,
+                                 0x1.bb62eep-7f};
         // t = 2^e (1 + f) with 1 + f from the root of 1/2 to that of 2.
         const Words bits = (Words)Single::max(t, lowest);
         const Words e = (bits - 0x3f3504f3) >> 23;
@@ -153,28 +157,34 @@ struct CountStep {
         return (F)(word - Words{});
     }
     KITH_HD static Acc start(F) { return Words{}; }
-    KITH_HD static F finish(Acc count, F half_norm) { return __builtin_convertvector(count, F) + half_norm; }
+    KITH_HD static F finish(Acc count, F half_norm) {
+        return __builtin_convertvector(count, F) + half_norm;
+    }
 };
 
 struct ByteStep : CountStep {
     KITH_HD static Acc step(Acc count, F q, F x) {
         const auto differ = (Unsigned)q ^ (Unsigned)x;
         // 1 for every byte that is not 0.
-        const Unsigned ones = ((((differ & 0x7f7f7f7fu) + 0x7f7f7f7fu) | differ) >> 7) & 0x01010101u;
+        const Unsigned ones =
+            ((((differ & 0x7f7f7f7fu) + 0x7f7f7f7fu) | differ) >> 7) & 0x01010101u;
         return count + sum_of_bytes((Words)ones);
     }
 };
 
 KITH_HD Words count_bits(Unsigned v) {
 #if KITH_LEVEL == 2
-    const __m512i bits_of =
-        _mm512_maskz_broadcast_i32x4(0xffff, _mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    const __m512i bits_of = _mm512_maskz_broadcast_i32x4(
+        0xffff, _mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
     const __m512i low = (__m512i)(v & 0x0f0f0f0fu), high = (__m512i)((v >> 4) & 0x0f0f0f0fu);
-    const auto bits = (Words)_mm512_add_epi8(_mm512_shuffle_epi8(bits_of, low), _mm512_shuffle_epi8(bits_of, high));
+    const auto bits = (Words)_mm512_add_epi8(_mm512_shuffle_epi8(bits_of, low),
+                                             _mm512_shuffle_epi8(bits_of, high));
 #elif KITH_LEVEL == 1
-    const __m256i bits_of = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    const __m256i bits_of =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
     const __m256i low = (__m256i)(v & 0x0f0f0f0fu), high = (__m256i)((v >> 4) & 0x0f0f0f0fu);
-    const auto bits = (Words)_mm256_add_epi8(_mm256_shuffle_epi8(bits_of, low), _mm256_shuffle_epi8(bits_of, high));
+    const auto bits = (Words)_mm256_add_epi8(_mm256_shuffle_epi8(bits_of, low),
+                                             _mm256_shuffle_epi8(bits_of, high));
 #else
     const Unsigned pairs = v - ((v >> 1) & 0x55555555u);
     const Unsigned fours = (pairs & 0x33333333u) + ((pairs >> 2) & 0x33333333u);
@@ -184,7 +194,9 @@ KITH_HD Words count_bits(Unsigned v) {
 }
 
 struct BitStep : CountStep {
-    KITH_HD static Acc step(Acc count, F q, F x) { return count + count_bits((Unsigned)q ^ (Unsigned)x); }
+    KITH_HD static Acc step(Acc count, F q, F x) {
+        return count + count_bits((Unsigned)q ^ (Unsigned)x);
+    }
 };
 
 // Quotients of counts; a half norm of +inf or NaN stays.
@@ -195,13 +207,17 @@ struct JaccardBitsStep : CountStep {
     };
     KITH_HD static Acc start(F) { return {Words{}, Words{}}; }
     KITH_HD static Acc step(Acc acc, F q, F x) {
-        return {acc.one + count_bits((Unsigned)q ^ (Unsigned)x), acc.either + count_bits((Unsigned)q | (Unsigned)x)};
+        return {acc.one + count_bits((Unsigned)q ^ (Unsigned)x),
+                acc.either + count_bits((Unsigned)q | (Unsigned)x)};
     }
     KITH_HD static F quotient(Words count, Words all, F half_norm) {
         const F divisor = __builtin_convertvector(all, F);
-        return __builtin_convertvector(count, F) / (divisor == F{} ? Single::set(1.0) : divisor) + half_norm;
+        return __builtin_convertvector(count, F) / (divisor == F{} ? Single::set(1.0) : divisor) +
+               half_norm;
     }
-    KITH_HD static F finish(Acc acc, F half_norm) { return quotient(acc.one, acc.either, half_norm); }
+    KITH_HD static F finish(Acc acc, F half_norm) {
+        return quotient(acc.one, acc.either, half_norm);
+    }
 };
 struct DiceBitsStep : JaccardBitsStep {
     // The bits of both rows are those in one of them and twice those in both.
@@ -215,17 +231,20 @@ struct JaccardSetsStep : QuotientStep {
     KITH_HD static Acc start(F) { return {F{}, F{}}; }
     KITH_HD static F finish(Acc acc, F half_norm) {
         const F either = acc.differences + acc.sums;
-        return (acc.differences + acc.differences) / (either == F{} ? Single::set(1.0) : either) + half_norm;
+        return (acc.differences + acc.differences) / (either == F{} ? Single::set(1.0) : either) +
+               half_norm;
     }
 };
 
 // Coordinates are roots. With a = root of q, b = root of x and t = 2 a b / (a^2 + b^2),
 //   q log(2 q / (q + x)) + x log(2 x / (q + x)) = (a - b)^2 G(t)
-// where G rises from log 2 to 1 and has a polynomial of degree 4 within a relative 2^-10.4 (minimax; here of t / 2).
+// where G rises from log 2 to 1 and has a polynomial of degree 4 within a relative 2^-10.4
+// (minimax; here of t / 2).
 struct DivergenceStep : FloatQueries {
     static constexpr int queries = KITH_LEVEL == 2 ? 12 : 4;
     KITH_HD static F step(F acc, F q, F x) {
-        constexpr float g[] = {0x1.6324e8p-1f, 0x1.443cb0p+0f, -0x1.6c8338p+1f, 0x1.369d92p+2f, -0x1.c7653ep+1f};
+        constexpr float g[] = {0x1.6324e8p-1f, 0x1.443cb0p+0f, -0x1.6c8338p+1f, 0x1.369d92p+2f,
+                               -0x1.c7653ep+1f};
         const F size = Single::max(multiply_add(q, q, x * x), Single::set(0x1p-100));
         const F t = q * x * reciprocal(size), e = q - x;
         return multiply_add(e * e, polynomial(g, t), acc);

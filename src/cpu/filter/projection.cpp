@@ -14,8 +14,8 @@ namespace kith::cpu {
 
 namespace {
 
-// Products with the sample's matrix of squares. The first columns of a spectrum that falls have turned to its largest
-// directions after so many.
+// Products with the sample's matrix of squares. The first columns of a spectrum that falls have
+// turned to its largest directions after so many.
 constexpr int iterations = 2;
 // A vector of which the others leave less than this share has no direction of its own.
 constexpr double least_left = 1e-6;
@@ -29,8 +29,8 @@ double product(const double* a, const double* b, std::int64_t d) {
     return sum;
 }
 
-std::vector<double> transposed(const double* rows, std::int64_t count, std::int64_t columns, std::int64_t stride,
-                               std::int64_t out_stride) {
+std::vector<double> transposed(const double* rows, std::int64_t count, std::int64_t columns,
+                               std::int64_t stride, std::int64_t out_stride) {
     std::vector<double> out(static_cast<std::size_t>(columns * out_stride), 0.0);
     for (std::int64_t i = 0; i < count; ++i)
         for (std::int64_t j = 0; j < columns; ++j)
@@ -38,25 +38,31 @@ std::vector<double> transposed(const double* rows, std::int64_t count, std::int6
     return out;
 }
 
-// The products of `count` vectors of d coordinates, `stride` apart, with each other; rows padded(count) apart.
-std::vector<double> gram(const TileKernels& tiles, const double* vectors, std::int64_t stride, std::int64_t count,
-                         std::int64_t d, int threads, ProgressMeter& progress) {
+// The products of `count` vectors of d coordinates, `stride` apart, with each other; rows
+// padded(count) apart.
+std::vector<double> gram(const TileKernels& tiles, const double* vectors, std::int64_t stride,
+                         std::int64_t count, std::int64_t d, int threads, ProgressMeter& progress) {
     const std::int64_t width = Projection::padded(count);
     const std::vector<double> columns = transposed(vectors, count, d, stride, width);
     std::vector<double> out(static_cast<std::size_t>(count * width));
-    watched_for(threads, count, 16, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
-        tiles.project(vectors + first * stride, stride, last - first, columns.data(), d, width, width,
-                      out.data() + first * width, width);
-    });
+    watched_for(threads, count, 16, progress, "prepare",
+                [&](std::int64_t first, std::int64_t last) {
+                    tiles.project(vectors + first * stride, stride, last - first, columns.data(), d,
+                                  width, width, out.data() + first * width, width);
+                });
     return out;
 }
 
-// Vectors of `width` coordinates of length 1, orthogonal to each other, that span the same; those that the ones before
-// span are left out. By the Cholesky factor of their products, twice (CholeskyQR2: Yamamoto et al. 2015).
-void orthonormalise(const TileKernels& tiles, Basis& basis, std::int64_t width, int threads, ProgressMeter& progress) {
+// Vectors of `width` coordinates of length 1, orthogonal to each other, that span the same; those
+// that the ones before span are left out. By the Cholesky factor of their products, twice
+// (CholeskyQR2: Yamamoto et al. 2015).
+void orthonormalise(const TileKernels& tiles, Basis& basis, std::int64_t width, int threads,
+                    ProgressMeter& progress) {
     for (int pass = 0; pass < 2; ++pass) {
-        const std::int64_t count = static_cast<std::int64_t>(basis.size()) / width, stride = Projection::padded(count);
-        const std::vector<double> products = gram(tiles, basis.data(), width, count, width, threads, progress);
+        const std::int64_t count = static_cast<std::int64_t>(basis.size()) / width,
+                           stride = Projection::padded(count);
+        const std::vector<double> products =
+            gram(tiles, basis.data(), width, count, width, threads, progress);
         if (progress.cancelled()) return;
         // Row r of the factor's inverse makes vector r of the vectors up to its own.
         std::vector<double> factor, inverse;
@@ -68,12 +74,14 @@ void orthonormalise(const TileKernels& tiles, Basis& basis, std::int64_t width, 
             const double least = least_left * least_left * left;
             for (std::int64_t r = 0; r < size; ++r) {
                 const double* const other = factor.data() + r * count;
-                const double with = products[static_cast<std::size_t>(i * stride + kept[static_cast<std::size_t>(r)])];
+                const double with = products[static_cast<std::size_t>(
+                    i * stride + kept[static_cast<std::size_t>(r)])];
                 const double along = (with - product(row.data(), other, r)) / other[r];
                 row[static_cast<std::size_t>(r)] = along;
                 left -= along * along;
                 const double* const made = inverse.data() + r * count;
-                for (std::int64_t c = 0; c <= i; ++c) of_vectors[static_cast<std::size_t>(c)] -= along * made[c];
+                for (std::int64_t c = 0; c <= i; ++c)
+                    of_vectors[static_cast<std::size_t>(c)] -= along * made[c];
             }
             if (!(left > least)) continue;
             const double length = std::sqrt(left);
@@ -86,18 +94,20 @@ void orthonormalise(const TileKernels& tiles, Basis& basis, std::int64_t width, 
         }
         const auto size = static_cast<std::int64_t>(kept.size());
         Basis made(static_cast<std::size_t>(size * width));
-        watched_for(threads, size, 16, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
-            tiles.project(inverse.data() + first * count, count, last - first, basis.data(), count, width, width,
-                          made.data() + first * width, width);
-        });
+        watched_for(
+            threads, size, 16, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
+                tiles.project(inverse.data() + first * count, count, last - first, basis.data(),
+                              count, width, width, made.data() + first * width, width);
+            });
         basis = std::move(made);
     }
 }
 
 }  // namespace
 
-Projection::Projection(const TileKernels& tiles, const double* rows, std::int64_t stride, std::int64_t count,
-                       std::int64_t d, std::int64_t columns, int threads, ProgressMeter& progress) {
+Projection::Projection(const TileKernels& tiles, const double* rows, std::int64_t stride,
+                       std::int64_t count, std::int64_t d, std::int64_t columns, int threads,
+                       ProgressMeter& progress) {
     // `rows` as a matrix of count x d whose rows end in zeros, as those of a basis do.
     const std::int64_t width = padded(d);
     Buffer<double> sample(count * width);
@@ -116,20 +126,25 @@ Projection::Projection(const TileKernels& tiles, const double* rows, std::int64_
         if (progress.cancelled()) return;
         set(basis, width, d);
         std::vector<double> along(static_cast<std::size_t>(count * room()));
-        watched_for(threads, count, 32, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
-            coordinates(tiles, sample.data() + first * width, width, last - first, along.data() + first * room());
-        });
-        const std::vector<double> by_column = transposed(along.data(), count, columns_, room(), count);
+        watched_for(threads, count, 32, progress, "prepare",
+                    [&](std::int64_t first, std::int64_t last) {
+                        coordinates(tiles, sample.data() + first * width, width, last - first,
+                                    along.data() + first * room());
+                    });
+        const std::vector<double> by_column =
+            transposed(along.data(), count, columns_, room(), count);
         if (iteration == iterations) {
             for (std::int64_t c = 0; c < columns_; ++c)
-                length2.push_back(product(by_column.data() + c * count, by_column.data() + c * count, count));
+                length2.push_back(
+                    product(by_column.data() + c * count, by_column.data() + c * count, count));
             break;
         }
         basis.resize(static_cast<std::size_t>(columns_ * width));
-        watched_for(threads, columns_, 4, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
-            tiles.project(by_column.data() + first * count, count, last - first, sample.data(), count, width, width,
-                          basis.data() + first * width, width);
-        });
+        watched_for(
+            threads, columns_, 4, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
+                tiles.project(by_column.data() + first * count, count, last - first, sample.data(),
+                              count, width, width, basis.data() + first * width, width);
+            });
         orthonormalise(tiles, basis, width, threads, progress);
     }
     std::vector<std::int64_t> order(length2.size());
@@ -151,10 +166,12 @@ void Projection::set(const std::vector<double>& basis, std::int64_t stride, std:
     matrix_ = Buffer<double>(d * width);
     std::fill_n(matrix_.data(), d * width, 0.0);
     for (std::int64_t c = 0; c < columns_; ++c)
-        for (std::int64_t j = 0; j < d; ++j) matrix_[j * width + c] = basis[static_cast<std::size_t>(c * stride + j)];
+        for (std::int64_t j = 0; j < d; ++j)
+            matrix_[j * width + c] = basis[static_cast<std::size_t>(c * stride + j)];
 }
 
-Projection Projection::first(const TileKernels& tiles, std::int64_t columns, ProgressMeter& progress) const {
+Projection Projection::first(const TileKernels& tiles, std::int64_t columns,
+                             ProgressMeter& progress) const {
     const Basis basis = transposed(matrix_.data(), d_, columns, room(), d_);
     Projection out;
     out.set(basis, d_, d_);
@@ -162,21 +179,23 @@ Projection Projection::first(const TileKernels& tiles, std::int64_t columns, Pro
     return out;
 }
 
-void Projection::measure(const TileKernels& tiles, const std::vector<double>& basis, std::int64_t stride,
-                         ProgressMeter& progress) {
-    const std::vector<double> products = gram(tiles, basis.data(), stride, columns_, d_, 1, progress);
+void Projection::measure(const TileKernels& tiles, const std::vector<double>& basis,
+                         std::int64_t stride, ProgressMeter& progress) {
+    const std::vector<double> products =
+        gram(tiles, basis.data(), stride, columns_, d_, 1, progress);
     double defect2 = 0;
     for (std::int64_t a = 0; a < columns_; ++a) {
         for (std::int64_t b = 0; b < columns_; ++b) {
-            const double e = products[static_cast<std::size_t>(a * padded(columns_) + b)] - (a == b ? 1 : 0);
+            const double e =
+                products[static_cast<std::size_t>(a * padded(columns_) + b)] - (a == b ? 1 : 0);
             defect2 += e * e;
         }
     }
     error_ = exact::ProjectionError(defect2, d_, columns_);
 }
 
-void Projection::coordinates(const TileKernels& tiles, const double* rows, std::int64_t stride, std::int64_t count,
-                             double* out) const {
+void Projection::coordinates(const TileKernels& tiles, const double* rows, std::int64_t stride,
+                             std::int64_t count, double* out) const {
     tiles.project(rows, stride, count, matrix_.data(), d_, room(), padded(columns_), out, room());
 }
 
@@ -189,30 +208,34 @@ double Projection::complete(double norm2, double* coordinates) const {
 
 namespace {
 
-// With what is left of a vector, a multiple of 8 coordinates. In matrix registers some take the room of the next.
+// With what is left of a vector, a multiple of 8 coordinates. In matrix registers some take the
+// room of the next.
 constexpr std::array<std::int64_t, 7> choices = {15, 23, 31, 47, 63, 95, max_directions};
-// What filtering takes, in multiply-adds of a panel's coordinates: a pair of rounded vectors beside those; a pair of
-// whole numbers of 8 bits, for each coordinate and beside; how many times as much as below a row takes; finding
-// directions, shared out among the pairs that they filter.
+// What filtering takes, in multiply-adds of a panel's coordinates: a pair of rounded vectors beside
+// those; a pair of whole numbers of 8 bits, for each coordinate and beside; how many times as much
+// as below a row takes; finding directions, shared out among the pairs that they filter.
 struct Costs {
     double pair, byte_coordinate, byte_pair, row, finding;
 };
-// Two cores of an AMD EPYC with AVX-512; cores of an Intel Xeon with AMX, whose products take next to nothing. There
-// finding directions counts: Fashion-MNIST, 784 dimensions, took 2.9 s along directions and 1.1 as bytes at once, which
-// filter it in about the same time and need nothing found (one call, k 10, 2026-11-27). How much it counts is reasoned:
-// so much leaves those images to bytes, and looks for directions of whole numbers above 896 dimensions.
+// Two cores of an AMD EPYC with AVX-512; cores of an Intel Xeon with AMX, whose products take next
+// to nothing. There finding directions counts: Fashion-MNIST, 784 dimensions, took 2.9 s along
+// directions and 1.1 as bytes at once, which filter it in about the same time and need nothing
+// found (one call, k 10, 2026-11-27). How much it counts is reasoned: so much leaves those images
+// to bytes, and looks for directions of whole numbers above 896 dimensions.
 constexpr Costs costs_of_vectors{0, 0.5, 8, 1, 0}, costs_of_registers{30, 0.45, 40, 2, 400};
 const Costs& costs_of(Isa isa) {
     return isa == Isa::amx ? costs_of_registers : costs_of_vectors;
 }
-// A candidate that is read from its row: so many for each coordinate, and for itself (the EPYC, Fashion-MNIST).
+// A candidate that is read from its row: so many for each coordinate, and for itself (the EPYC,
+// Fashion-MNIST).
 constexpr double cost_per_coordinate = 12, whole_cost_per_coordinate = 6, cost_of_each = 1000;
-// A projection is made if filtering takes less than this share of what all coordinates take, panels of bytes below the
-// other.
+// A projection is made if filtering takes less than this share of what all coordinates take, panels
+// of bytes below the other.
 constexpr double largest_share = 0.7, largest_byte_share = 0.85;
 // Rows that directions are made of at most; neighbours that the choice is tried for, about.
 constexpr std::int64_t most_directed = 1024, expected_neighbours = 64;
-// Of the squares that directions leave in rows that they were not made of, more than this is hopeless.
+// Of the squares that directions leave in rows that they were not made of, more than this is
+// hopeless.
 constexpr double most_left = 0.6;
 
 double cost_of_row(const Costs& costs, const FilterSample& sample) {
@@ -220,8 +243,8 @@ double cost_of_row(const Costs& costs, const FilterSample& sample) {
     return costs.row * (static_cast<double>(sample.d) * per_coordinate + cost_of_each);
 }
 
-// What a query that so much of the points are candidates of takes behind the panels, for each point: it is given up
-// where it has read too many rows.
+// What a query that so much of the points are candidates of takes behind the panels, for each
+// point: it is given up where it has read too many rows.
 double cost_of_read(double share, bool whole, double row, double all) {
     const double most = most_read_share * (whole ? most_whole_read : 1);
     return share > most ? most * row + all : share * row;
@@ -229,7 +252,8 @@ double cost_of_read(double share, bool whole, double row, double all) {
 
 // The coordinates, so many of them in a word, that tiles multiply for d.
 double multiplied(Isa isa, std::int64_t d, std::int64_t per_word) {
-    return static_cast<double>(isa == Isa::amx ? in_registers(exact::ceil_div(d, per_word)) * per_word : d);
+    return static_cast<double>(
+        isa == Isa::amx ? in_registers(exact::ceil_div(d, per_word)) * per_word : d);
 }
 // A pair of all coordinates without a row: rounded, or as bytes.
 double cost_of_all(Isa isa, std::int64_t d) {
@@ -243,15 +267,16 @@ double cost_without_directions(Isa isa, std::int64_t d, bool whole) {
     return whole ? std::min(cost_of_all(isa, d), cost_of_bytes(isa, d)) : cost_of_all(isa, d);
 }
 
-// The value that about expected_neighbours of n points do not exceed, if they are as these are: `values` are half norms
-// less products with a query of |q|^2 = q2. Where that is less than one of them, the first ones are continued as a
-// power of their rank.
-double nearest(metric::Gemm form, std::vector<double>& values, double q2, const std::vector<double>& squares,
-               std::int64_t n) {
+// The value that about expected_neighbours of n points do not exceed, if they are as these are:
+// `values` are half norms less products with a query of |q|^2 = q2. Where that is less than one of
+// them, the first ones are continued as a power of their rank.
+double nearest(metric::Gemm form, std::vector<double>& values, double q2,
+               const std::vector<double>& squares, std::int64_t n) {
     double base = q2 / 2;
-    if (form != metric::Gemm::l2) base = std::sqrt(q2 * *std::max_element(squares.begin(), squares.end()));
-    const double rank =
-        static_cast<double>(expected_neighbours) * static_cast<double>(values.size()) / static_cast<double>(n);
+    if (form != metric::Gemm::l2)
+        base = std::sqrt(q2 * *std::max_element(squares.begin(), squares.end()));
+    const double rank = static_cast<double>(expected_neighbours) *
+                        static_cast<double>(values.size()) / static_cast<double>(n);
     return exact::value_at_rank(values, -base, rank);
 }
 
@@ -273,7 +298,8 @@ public:
             const double square = product(x, x, sample_.d);
             squares_[static_cast<std::size_t>(i)] = square;
             products(i, i, along);
-            for (std::size_t c = 0; c < choices_count; ++c) left_of(i)[c] = std::sqrt(std::max(0.0, square - along[c]));
+            for (std::size_t c = 0; c < choices_count; ++c)
+                left_of(i)[c] = std::sqrt(std::max(0.0, square - along[c]));
         }
     }
 
@@ -281,18 +307,23 @@ public:
     void add(std::int64_t query, std::vector<double>& shares) const {
         const double* const q = sample_.rows + query * sample_.d;
         const bool l2 = sample_.form == metric::Gemm::l2;
-        const auto half = [&](std::int64_t i) { return l2 ? squares_[static_cast<std::size_t>(i)] / 2 : 0; };
+        const auto half = [&](std::int64_t i) {
+            return l2 ? squares_[static_cast<std::size_t>(i)] / 2 : 0;
+        };
         const std::int64_t self = sample_.self(query);
         std::vector<double> values;
         for (std::int64_t i = 0; i < sample_.count; ++i)
-            if (i != self) values.push_back(half(i) - product(q, sample_.rows + i * sample_.d, sample_.d));
-        const double threshold = nearest(sample_.form, values, squares_[static_cast<std::size_t>(query)], squares_, n_);
+            if (i != self)
+                values.push_back(half(i) - product(q, sample_.rows + i * sample_.d, sample_.d));
+        const double threshold =
+            nearest(sample_.form, values, squares_[static_cast<std::size_t>(query)], squares_, n_);
         std::vector<double> along(choices_count_), candidates(choices_count_, 0.0);
         for (std::int64_t i = 0; i < sample_.count; ++i) {
             if (i == self) continue;
             products(query, i, along);
             for (std::size_t c = 0; c < choices_count_; ++c)
-                candidates[c] += half(i) - along[c] - left_of(query)[c] * left_of(i)[c] <= threshold;
+                candidates[c] +=
+                    half(i) - along[c] - left_of(query)[c] * left_of(i)[c] <= threshold;
         }
         for (std::size_t c = 0; c < choices_count_; ++c)
             shares[c] += candidates[c] / static_cast<double>(sample_.count);
@@ -308,8 +339,12 @@ private:
     }
     const double* of(std::int64_t i) const { return coordinates_ + i * room_; }
     // What the directions of each choice leave of a row, its length.
-    double* left_of(std::int64_t i) { return left_.data() + static_cast<std::size_t>(i) * choices_count_; }
-    const double* left_of(std::int64_t i) const { return left_.data() + static_cast<std::size_t>(i) * choices_count_; }
+    double* left_of(std::int64_t i) {
+        return left_.data() + static_cast<std::size_t>(i) * choices_count_;
+    }
+    const double* left_of(std::int64_t i) const {
+        return left_.data() + static_cast<std::size_t>(i) * choices_count_;
+    }
 
     const FilterSample& sample_;
     const double* coordinates_;
@@ -329,19 +364,21 @@ bool directions_may_pay(Isa isa, std::int64_t d, bool whole) {
     return !whole || least < cost_without_directions(isa, d, whole);
 }
 
-std::optional<Projection> find_projection(Isa isa, const FilterSample& sample, std::int64_t n, bool always, int threads,
-                                          ProgressMeter& progress) {
+std::optional<Projection> find_projection(Isa isa, const FilterSample& sample, std::int64_t n,
+                                          bool always, int threads, ProgressMeter& progress) {
     const TileKernels& tiles = tile_kernels(isa);
     const bool whole = sample.whole && byte_kernels(isa);
     if (!always && !directions_may_pay(isa, sample.d, whole)) return std::nullopt;
-    // Directions of every other row or fewer, from the first on; the others, from the second on, are points, and
-    // queries where there are no others.
-    const std::int64_t d = sample.d, step = std::max<std::int64_t>(1, sample.count / (2 * most_directed)) * 2;
+    // Directions of every other row or fewer, from the first on; the others, from the second on,
+    // are points, and queries where there are no others.
+    const std::int64_t d = sample.d,
+                       step = std::max<std::int64_t>(1, sample.count / (2 * most_directed)) * 2;
     const std::int64_t made_of = (sample.count + step - 1) / step, others = sample.count / 2;
     const std::int64_t most = std::min({choices.back(), d / 2, made_of / 4});
     if (others < 1 || most < choices.front()) return std::nullopt;
     Buffer<double> rest((others + sample.queries) * d);
-    for (std::int64_t i = 0; i < others; ++i) std::copy_n(sample.rows + (2 * i + 1) * d, d, rest.data() + i * d);
+    for (std::int64_t i = 0; i < others; ++i)
+        std::copy_n(sample.rows + (2 * i + 1) * d, d, rest.data() + i * d);
     std::copy_n(sample.rows + sample.count * d, sample.queries * d, rest.data() + others * d);
     const FilterSample points{sample.form, rest.data(), others, d, sample.whole, sample.queries};
     const Projection all(tiles, sample.rows, step * d, made_of, d, most, threads, progress);
@@ -351,9 +388,11 @@ std::optional<Projection> find_projection(Isa isa, const FilterSample& sample, s
         if (c <= all.columns()) possible.push_back(c);
     if (possible.empty()) return std::nullopt;
     Buffer<double> coordinates(points.all() * all.room());
-    watched_for(threads, points.all(), 64, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
-        all.coordinates(tiles, rest.data() + first * d, d, last - first, coordinates.data() + first * all.room());
-    });
+    watched_for(threads, points.all(), 64, progress, "prepare",
+                [&](std::int64_t first, std::int64_t last) {
+                    all.coordinates(tiles, rest.data() + first * d, d, last - first,
+                                    coordinates.data() + first * all.room());
+                });
     progress.throw_if_cancelled();
     double squares = 0, along = 0;
     for (std::int64_t i = 0; i < others; ++i) {
@@ -366,26 +405,29 @@ std::optional<Projection> find_projection(Isa isa, const FilterSample& sample, s
     const std::int64_t queries = points.tried();
     std::vector<double> total(possible.size(), 0.0);
     std::vector<std::vector<double>> shares(static_cast<std::size_t>(queries), total);
-    watched_for(threads, queries, 1, progress, "prepare",
-                [&](std::int64_t i, std::int64_t) { trial.add(points.query(i), shares[static_cast<std::size_t>(i)]); });
+    watched_for(threads, queries, 1, progress, "prepare", [&](std::int64_t i, std::int64_t) {
+        trial.add(points.query(i), shares[static_cast<std::size_t>(i)]);
+    });
     progress.throw_if_cancelled();
     const double row_cost = cost_of_row(costs_of(isa), sample);
     std::size_t best = 0;
     for (std::size_t c = 0; c < possible.size(); ++c) {
         double cost = 0;
         for (const std::vector<double>& s : shares)
-            cost += cost_of_read(s[c], sample.whole, row_cost, cost_of_all(isa, d)) / static_cast<double>(queries);
+            cost += cost_of_read(s[c], sample.whole, row_cost, cost_of_all(isa, d)) /
+                    static_cast<double>(queries);
         total[c] = cost_of_directions(isa, possible[c]) + cost;
         if (total[c] < total[best]) best = c;
     }
-    if (!always && total[best] > largest_share * cost_without_directions(isa, d, whole)) return std::nullopt;
+    if (!always && total[best] > largest_share * cost_without_directions(isa, d, whole))
+        return std::nullopt;
     Projection found = all.first(tiles, possible[best], progress);
     progress.throw_if_cancelled();
     return found;
 }
 
-bool bytes_pay(Isa isa, const FilterSample& sample, const FilterBound& bound, const std::vector<RowSums>& sums,
-               std::int64_t n) {
+bool bytes_pay(Isa isa, const FilterSample& sample, const FilterBound& bound,
+               const std::vector<RowSums>& sums, std::int64_t n) {
     const std::int64_t d = sample.d, queries = sample.tried();
     const bool l2 = sample.form == metric::Gemm::l2;
     std::vector<double> errors, squares, values;
@@ -406,12 +448,15 @@ bool bytes_pay(Isa isa, const FilterSample& sample, const FilterBound& bound, co
             values.push_back((l2 ? squares[at] / 2 : 0) - product(q, sample.rows + x * d, d));
             low.push_back(values.back() - errors[at] * size);
         }
-        const double error = l2 ? bound.query(sums[static_cast<std::size_t>(query)], 1, 1).error : 0;
+        const double error =
+            l2 ? bound.query(sums[static_cast<std::size_t>(query)], 1, 1).error : 0;
         const double threshold = nearest(sample.form, values, q2, squares, n) + error;
-        const auto passing = std::count_if(low.begin(), low.end(), [=](double v) { return v <= threshold; });
-        cost += cost_of_read(static_cast<double>(passing) / static_cast<double>(low.size()), sample.whole,
-                             cost_of_row(costs_of(isa), sample), cost_of_all(isa, d)) /
-                static_cast<double>(queries);
+        const auto passing =
+            std::count_if(low.begin(), low.end(), [=](double v) { return v <= threshold; });
+        cost +=
+            cost_of_read(static_cast<double>(passing) / static_cast<double>(low.size()),
+                         sample.whole, cost_of_row(costs_of(isa), sample), cost_of_all(isa, d)) /
+            static_cast<double>(queries);
     }
     return cost_of_bytes(isa, d) + cost <= largest_byte_share * cost_of_all(isa, d);
 }

@@ -1,5 +1,5 @@
-// The directions in which points differ most, and what these leave of a point as one coordinate more
-// (docs/exactness.md, section 11).
+// The directions in which points differ most, and what these leave of a point as one coordinate
+// more (docs/exactness.md, section 11).
 #pragma once
 
 #include <algorithm>
@@ -17,15 +17,17 @@
 
 namespace kith::cpu {
 
-// phi(v) = (Q' v, |v - Q Q' v|) for the d x m matrix Q of orthonormal columns nearest to the one that is kept:
-// |phi(v)| = |v| and <u, v> <= <phi(u), phi(v)>. Which columns they are only decides how tight that is.
+// phi(v) = (Q' v, |v - Q Q' v|) for the d x m matrix Q of orthonormal columns nearest to the one
+// that is kept: |phi(v)| = |v| and <u, v> <= <phi(u), phi(v)>. Which columns they are only decides
+// how tight that is.
 class Projection {
 public:
     Projection() = default;
-    // Up to `columns` directions in which `count` rows of d coordinates, `stride` apart, are long: at most `count`.
-    // Polls `progress`, and is of no use once that is cancelled.
-    Projection(const TileKernels& tiles, const double* rows, std::int64_t stride, std::int64_t count, std::int64_t d,
-               std::int64_t columns, int threads, ProgressMeter& progress);
+    // Up to `columns` directions in which `count` rows of d coordinates, `stride` apart, are long:
+    // at most `count`. Polls `progress`, and is of no use once that is cancelled.
+    Projection(const TileKernels& tiles, const double* rows, std::int64_t stride,
+               std::int64_t count, std::int64_t d, std::int64_t columns, int threads,
+               ProgressMeter& progress);
 
     // The first columns of it.
     Projection first(const TileKernels& tiles, std::int64_t columns, ProgressMeter& progress) const;
@@ -38,9 +40,10 @@ public:
     }
 
     // Of `count` rows, `stride` apart, the coordinates along the columns, room() apart.
-    void coordinates(const TileKernels& tiles, const double* rows, std::int64_t stride, std::int64_t count,
-                     double* out) const;
-    // Completes the coordinates of a row with |row|^2 = norm2 to phi(row). Returns how far they may be from it.
+    void coordinates(const TileKernels& tiles, const double* rows, std::int64_t stride,
+                     std::int64_t count, double* out) const;
+    // Completes the coordinates of a row with |row|^2 = norm2 to phi(row). Returns how far they may
+    // be from it.
     double complete(double norm2, double* coordinates) const;
 
 private:
@@ -48,8 +51,8 @@ private:
     static constexpr std::int64_t row_multiple = 8;
     // The columns, `stride` apart in `basis`.
     void set(const std::vector<double>& basis, std::int64_t stride, std::int64_t d);
-    // error_, by |P'P - I| as computed and by what that rounds. The column sums bound it as the Frobenius norm does,
-    // which is less than d of these vectors' products round.
+    // error_, by |P'P - I| as computed and by what that rounds. The column sums bound it as the
+    // Frobenius norm does, which is less than d of these vectors' products round.
     void measure(const TileKernels& tiles, const std::vector<double>& basis, std::int64_t stride,
                  ProgressMeter& progress);
 
@@ -58,9 +61,9 @@ private:
     exact::ProjectionError error_;
 };
 
-// A sample of points as the filter of that form takes them: `count` rows of d coordinates. `whole`: the rows behind the
-// panels are whole numbers of 8 bits. `queries`: so many rows behind them are queries of the search; where there are
-// none, some of the points are taken for queries.
+// A sample of points as the filter of that form takes them: `count` rows of d coordinates. `whole`:
+// the rows behind the panels are whole numbers of 8 bits. `queries`: so many rows behind them are
+// queries of the search; where there are none, some of the points are taken for queries.
 struct FilterSample {
     metric::Gemm form;
     const double* rows;
@@ -72,8 +75,11 @@ struct FilterSample {
     // Rows that a choice is tried with as queries, and the i-th of them.
     static constexpr std::int64_t most_tried = 16;
     std::int64_t tried() const { return queries > 0 ? queries : std::min(count, most_tried); }
-    std::int64_t query(std::int64_t i) const { return queries > 0 ? count + i : i * count / tried(); }
-    // The point that such a row is: itself, or the first that equals a query, which may be among the points; or -1.
+    std::int64_t query(std::int64_t i) const {
+        return queries > 0 ? count + i : i * count / tried();
+    }
+    // The point that such a row is: itself, or the first that equals a query, which may be among
+    // the points; or -1.
     std::int64_t self(std::int64_t query) const {
         if (query < count) return query;
         for (std::int64_t i = 0; i < count; ++i)
@@ -84,18 +90,19 @@ struct FilterSample {
 
 // What filtering a pair takes along so many directions, in multiply-adds of a panel's coordinates.
 double cost_of_directions(Isa isa, std::int64_t directions);
-// Whether any choice of directions may save more than finding them takes. `whole`: of vectors of d whole numbers of 8
-// bits, which the instruction set has products of.
+// Whether any choice of directions may save more than finding them takes. `whole`: of vectors of d
+// whole numbers of 8 bits, which the instruction set has products of.
 bool directions_may_pay(Isa isa, std::int64_t d, bool whole);
 
-// The projection with which filtering the n points takes least, judged by the candidates that it leaves of the sample;
-// none where it takes nearly as long as all coordinates do and is not wanted `always`. Polls `progress`.
-std::optional<Projection> find_projection(Isa isa, const FilterSample& sample, std::int64_t n, bool always, int threads,
-                                          ProgressMeter& progress);
+// The projection with which filtering the n points takes least, judged by the candidates that it
+// leaves of the sample; none where it takes nearly as long as all coordinates do and is not wanted
+// `always`. Polls `progress`.
+std::optional<Projection> find_projection(Isa isa, const FilterSample& sample, std::int64_t n,
+                                          bool always, int threads, ProgressMeter& progress);
 
-// Whether panels of whole numbers of 8 bits, with that bound and those sums of the sample's rows, and rows of what they
-// leave take less than panels of all coordinates.
-bool bytes_pay(Isa isa, const FilterSample& sample, const FilterBound& bound, const std::vector<RowSums>& sums,
-               std::int64_t n);
+// Whether panels of whole numbers of 8 bits, with that bound and those sums of the sample's rows,
+// and rows of what they leave take less than panels of all coordinates.
+bool bytes_pay(Isa isa, const FilterSample& sample, const FilterBound& bound,
+               const std::vector<RowSums>& sums, std::int64_t n);
 
 }  // namespace kith::cpu

@@ -14,11 +14,11 @@ namespace {
 constexpr std::int64_t sampled_rows = 512;
 // Of dot a centre is worth its error where it makes points this much shorter.
 constexpr double largest_dot_share = 0.7;
-// Norms of points less their centre, in proportion to that of the centre, that a scale is chosen for: a query of the
-// centre's norm is still covered.
+// Norms of points less their centre, in proportion to that of the centre, that a scale is chosen
+// for: a query of the centre's norm is still covered.
 constexpr double least_spread = 0x1p-20;
-// After a factor. The weight that splits a product of a difference and its error; the largest |W (x - c)|^2 of covered
-// rows.
+// After a factor. The weight that splits a product of a difference and its error; the largest |W (x
+// - c)|^2 of covered rows.
 constexpr double factor_split = 0x1p-20, largest_factored = 1e280;
 
 double norm_of(const double* v, const double* centre, std::int64_t d) {
@@ -30,7 +30,8 @@ double norm_of(const double* v, const double* centre, std::int64_t d) {
 
 // Of those that are not 0, where there are any: rows of zeros say nothing of the others.
 double median(std::vector<double> values) {
-    if (const auto zeros = std::count(values.begin(), values.end(), 0.0); zeros < std::ssize(values))
+    if (const auto zeros = std::count(values.begin(), values.end(), 0.0);
+        zeros < std::ssize(values))
         std::erase(values, 0.0);
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
     std::nth_element(values.begin(), middle, values.end());
@@ -44,10 +45,11 @@ double power_of_two(double e) {
 
 }  // namespace
 
-// The centre and the scale come from a sample, less its far outliers. Neither affects the answer, only how tight the
-// bound is. The centre is coarse, so that data of few bits keep coordinates that f32 holds exactly.
-bool RowForm::choose_centre(const MatrixView& points, const DistanceKeys& distance_keys, const TileKernels& tiles,
-                            bool centre_dot) {
+// The centre and the scale come from a sample, less its far outliers. Neither affects the answer,
+// only how tight the bound is. The centre is coarse, so that data of few bits keep coordinates that
+// f32 holds exactly.
+bool RowForm::choose_centre(const MatrixView& points, const DistanceKeys& distance_keys,
+                            const TileKernels& tiles, bool centre_dot) {
     const std::int64_t n = points.rows, looked_at = std::min(n, sampled_rows);
     RowBlock rows(looked_at, d);
     std::int64_t sample = 0;
@@ -81,7 +83,8 @@ bool RowForm::choose_centre(const MatrixView& points, const DistanceKeys& distan
         std::vector<double> all(static_cast<std::size_t>(sample));
         for (std::int64_t i = 0; i < sample; ++i) {
             const double norm = norm_of(rows.row(i), from.data(), d);
-            all[static_cast<std::size_t>(i)] = norm < max_norm ? norm : std::numeric_limits<double>::infinity();
+            all[static_cast<std::size_t>(i)] =
+                norm < max_norm ? norm : std::numeric_limits<double>::infinity();
         }
         return all;
     };
@@ -91,7 +94,8 @@ bool RowForm::choose_centre(const MatrixView& points, const DistanceKeys& distan
     const bool dot = metric == metric::Gemm::dot;
     if (!dot || centre_dot) {
         const double uncentred = typical;
-        // Rows of zeros among others around a mean are as short as these at first, and far from the mean.
+        // Rows of zeros among others around a mean are as short as these at first, and far from the
+        // mean.
         for (int pass = 0; pass < 3; ++pass) {
             std::vector<double> mean(static_cast<std::size_t>(d), 0.0);
             double count = 0;
@@ -107,7 +111,8 @@ bool RowForm::choose_centre(const MatrixView& points, const DistanceKeys& distan
             typical = median(size);
         }
         if (typical > 0 && !factored()) {
-            const double grid = power_of_two(std::floor(std::log2(typical / std::sqrt(static_cast<double>(d)))) - 2);
+            const double grid = power_of_two(
+                std::floor(std::log2(typical / std::sqrt(static_cast<double>(d)))) - 2);
             for (double& m : centre) m = std::nearbyint(m / grid) * grid;
         }
         for (std::int64_t i = 0; factored() && i < sample; ++i) make_factored(tiles, rows.row(i));
@@ -120,7 +125,8 @@ bool RowForm::choose_centre(const MatrixView& points, const DistanceKeys& distan
         }
     }
     // Where the points are nearly all equal, queries and other points are not.
-    if (!factored()) typical = std::max(typical, least_spread * norm_of(centre.data(), zero.data(), d));
+    if (!factored())
+        typical = std::max(typical, least_spread * norm_of(centre.data(), zero.data(), d));
     if (typical > 0) scale = power_of_two(-std::floor(std::log2(typical)));
     return true;
 }
@@ -133,7 +139,8 @@ bool RowForm::make_unit(double* row, double& norm) const {
 }
 
 // Coordinates that are 0 have the centre's logarithm, and their places.
-bool RowForm::make_logarithms(const TileKernels& tiles, double* row, std::vector<std::int64_t>& zeros) const {
+bool RowForm::make_logarithms(const TileKernels& tiles, double* row,
+                              std::vector<std::int64_t>& zeros) const {
     bool covered = true;
     zeros.clear();
     for (std::int64_t j = 0; j < d; ++j) {
@@ -159,7 +166,8 @@ double RowForm::make_factored(const TileKernels& tiles, double* row) const {
     double norm2 = 0;
     for (std::int64_t j = 0; j < d; ++j) norm2 += row[j] * row[j];
     const double c = factor.coordinate_error;
-    return scale * scale * (norm2 * factor_split + size2 * ((1 + 1 / factor_split) * c * c + factor.rank_error));
+    return scale * scale *
+           (norm2 * factor_split + size2 * ((1 + 1 / factor_split) * c * c + factor.rank_error));
 }
 
 bool RowForm::make(const TileKernels& tiles, double* row, BesideSums& beside) const {
@@ -170,7 +178,8 @@ bool RowForm::make(const TileKernels& tiles, double* row, BesideSums& beside) co
     return covered && beside.error == beside.error;
 }
 
-bool RowForm::make_vector(const TileKernels& tiles, double* row, double* vector, BesideSums& beside) const {
+bool RowForm::make_vector(const TileKernels& tiles, double* row, double* vector,
+                          BesideSums& beside) const {
     const bool covered = make(tiles, row, beside);
     const double* const from = origin();
     for (std::int64_t j = 0; j < d; ++j) vector[j] = (row[j] - from[j]) * scale;

@@ -33,7 +33,8 @@ const PairKernels* pair_kernels(Isa isa) {
     const PairKernels& kernels = avx512_bf16::pair_kernel_table();
     if (isa != Isa::amx) return &kernels;
     return &pairs_in_registers.get([&] {
-        return std::make_unique<PairKernels>(PairKernels{amx::pair_tiles(), kernels.round_row, kernels.product});
+        return std::make_unique<PairKernels>(
+            PairKernels{amx::pair_tiles(), kernels.round_row, kernels.product});
     });
 #else
     static_cast<void>(isa);

@@ -10,8 +10,8 @@
 namespace kith::cpu::KITH_TARGET {
 namespace {
 
-// Four coordinates at a time, exactly: a point's are unsigned, a query's signed. What raising the points' adds is what
-// the accumulators start with.
+// Four coordinates at a time, exactly: a point's are unsigned, a query's signed. What raising the
+// points' adds is what the accumulators start with.
 struct ByteStep {
     static constexpr int queries = 14, query_header = 2;
     using Acc = F;  // 16 whole numbers
@@ -28,7 +28,8 @@ struct ByteStep {
     }
     KITH_HD static F finish(Acc acc, F half_norm, F scale, const float* query_scale) {
         const F product = (F)_mm512_maskz_cvtepi32_ps(0xffff, (__m512i)acc);
-        return (F)_mm512_fnmadd_ps((__m512)(*query_scale - F{}), (__m512)(product * scale), (__m512)half_norm);
+        return (F)_mm512_fnmadd_ps((__m512)(*query_scale - F{}), (__m512)(product * scale),
+                                   (__m512)half_norm);
     }
 };
 
@@ -48,9 +49,10 @@ std::int32_t byte_product(const std::uint8_t* x, const std::int8_t* q, std::int6
     for (; j < count; j += product_bytes) step(0, j);
     const __m512i all = _mm512_add_epi32(_mm512_add_epi32((__m512i)sum[0], (__m512i)sum[1]),
                                          _mm512_add_epi32((__m512i)sum[2], (__m512i)sum[3]));
-    const __m256i eight =
-        _mm256_add_epi32(_mm512_maskz_extracti32x8_epi32(0xff, all, 0), _mm512_maskz_extracti32x8_epi32(0xff, all, 1));
-    const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
+    const __m256i eight = _mm256_add_epi32(_mm512_maskz_extracti32x8_epi32(0xff, all, 0),
+                                           _mm512_maskz_extracti32x8_epi32(0xff, all, 1));
+    const __m128i four =
+        _mm_add_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
     const __m128i two = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0xee));
     return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 0x55)));
 }
@@ -60,10 +62,12 @@ RowSums round_shorts(const double* in, std::int64_t d, float* out, float& scale)
     if (d % 2) out[d / 2] = 0;
     const auto most = static_cast<double>(largest_short(d));
     scale = scale_of(in, d, most);
-    return round_scaled(in, static_cast<double>(scale), -most, most, d, reinterpret_cast<std::int16_t*>(out));
+    return round_scaled(in, static_cast<double>(scale), -most, most, d,
+                        reinterpret_cast<std::int16_t*>(out));
 }
 
-float short_value(const float* q, const float* x, std::int64_t words, float query_scale, float scale, float half_norm) {
+float short_value(const float* q, const float* x, std::int64_t words, float query_scale,
+                  float scale, float half_norm) {
     constexpr int chains = 4;
     constexpr std::int64_t width = chains * vector_points;
     F sum[chains] = {};
@@ -74,20 +78,24 @@ float short_value(const float* q, const float* x, std::int64_t words, float quer
     for (; j + width <= words; j += width) {
 #pragma GCC unroll 4
         for (int c = 0; c < chains; ++c)
-            step(c, Single::load(q + j + c * vector_points), Single::load(x + j + c * vector_points));
+            step(c, Single::load(q + j + c * vector_points),
+                 Single::load(x + j + c * vector_points));
     }
-    for (; j + vector_points <= words; j += vector_points) step(0, Single::load(q + j), Single::load(x + j));
+    for (; j + vector_points <= words; j += vector_points)
+        step(0, Single::load(q + j), Single::load(x + j));
     if (const auto rest = static_cast<int>(words - j))
         step(1, Single::load_part(q + j, rest), Single::load_part(x + j, rest));
     const __m512i all = _mm512_add_epi32(_mm512_add_epi32((__m512i)sum[0], (__m512i)sum[1]),
                                          _mm512_add_epi32((__m512i)sum[2], (__m512i)sum[3]));
     // The lanes' sum is within 2^35, which binary64 holds.
-    const __m512d eight = _mm512_add_pd(_mm512_maskz_cvtepi32_pd(0xff, _mm512_maskz_extracti32x8_epi32(0xff, all, 0)),
-                                        _mm512_maskz_cvtepi32_pd(0xff, _mm512_maskz_extracti32x8_epi32(0xff, all, 1)));
-    const __m256d four =
-        _mm256_add_pd(_mm512_maskz_extractf64x4_pd(0xff, eight, 0), _mm512_maskz_extractf64x4_pd(0xff, eight, 1));
+    const __m512d eight = _mm512_add_pd(
+        _mm512_maskz_cvtepi32_pd(0xff, _mm512_maskz_extracti32x8_epi32(0xff, all, 0)),
+        _mm512_maskz_cvtepi32_pd(0xff, _mm512_maskz_extracti32x8_epi32(0xff, all, 1)));
+    const __m256d four = _mm256_add_pd(_mm512_maskz_extractf64x4_pd(0xff, eight, 0),
+                                       _mm512_maskz_extractf64x4_pd(0xff, eight, 1));
     const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
-    const auto product = static_cast<float>(_mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two))));
+    const auto product =
+        static_cast<float>(_mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two))));
     return __builtin_fmaf(-query_scale, scale * product, half_norm);
 }
 

@@ -1,6 +1,7 @@
-// The loop of the tiles of queries x points for one instruction set. Lanes are points; a tile keeps queries x 2 vectors
-// of accumulators in registers, reads two vectors of the panel per word and broadcasts each query's word from memory.
-// AVX-512: 14 x 2 accumulators of 32 registers, 28 multiply-adds per 16 loads.
+// The loop of the tiles of queries x points for one instruction set. Lanes are points; a tile keeps
+// queries x 2 vectors of accumulators in registers, reads two vectors of the panel per word and
+// broadcasts each query's word from memory. AVX-512: 14 x 2 accumulators of 32 registers, 28
+// multiply-adds per 16 loads.
 #pragma once
 
 #include "cpu/filter/tile.h"
@@ -14,7 +15,8 @@ using F = Single::V;
 inline constexpr int vector_points = Single::lanes;
 inline constexpr int tile_vectors = 2;
 
-// Words that are one f32 each, a pair's accumulator a vector of them that is initialised to the half norms.
+// Words that are one f32 each, a pair's accumulator a vector of them that is initialised to the
+// half norms.
 struct FloatQueries {
     using Acc = F;
     KITH_HD static F broadcast(const float* q) { return *q - F{}; }
@@ -22,8 +24,8 @@ struct FloatQueries {
     KITH_HD static F finish(F acc, F) { return acc; }
 };
 
-// A step whose queries have words before those of their coordinates: one that an accumulator starts with, and one that
-// a value is made of it with.
+// A step whose queries have words before those of their coordinates: one that an accumulator starts
+// with, and one that a value is made of it with.
 template <class S>
 concept WithQueryHeader = S::query_header >
 0;
@@ -44,19 +46,22 @@ KITH_HD std::uint32_t not_above(F value, F threshold) {
 #if KITH_LEVEL == 2
     return _mm512_cmp_ps_mask((__m512)value, (__m512)threshold, _CMP_NGT_UQ);
 #elif KITH_LEVEL == 1
-    return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_cmp_ps((__m256)value, (__m256)threshold, _CMP_NGT_UQ)));
+    return static_cast<std::uint32_t>(
+        _mm256_movemask_ps(_mm256_cmp_ps((__m256)value, (__m256)threshold, _CMP_NGT_UQ)));
 #elif defined(__x86_64__)
-    return static_cast<std::uint32_t>(_mm_movemask_ps(_mm_cmpngt_ps((__m128)value, (__m128)threshold)));
+    return static_cast<std::uint32_t>(
+        _mm_movemask_ps(_mm_cmpngt_ps((__m128)value, (__m128)threshold)));
 #else
     std::uint32_t mask = 0;
-    for (int i = 0; i < vector_points; ++i) mask |= static_cast<std::uint32_t>(!(value[i] > threshold[i])) << i;
+    for (int i = 0; i < vector_points; ++i)
+        mask |= static_cast<std::uint32_t>(!(value[i] > threshold[i])) << i;
     return mask;
 #endif
 }
 
 template <class S, int queries>
-bool tile(const float* panel, std::int64_t words, const float* q, const float* threshold, float exponent,
-          std::uint32_t* hits, float* values) {
+bool tile(const float* panel, std::int64_t words, const float* q, const float* threshold,
+          float exponent, std::uint32_t* hits, float* values) {
     constexpr int width = tile_vectors * vector_points;
     const S s = step_of<S>(exponent);
     std::uint32_t any = 0;
@@ -93,7 +98,8 @@ bool tile(const float* panel, std::int64_t words, const float* q, const float* t
             for (int v = 0; v < tile_vectors; ++v) {
                 const F half_norm = Single::load(panel + part + v * vector_points);
                 if constexpr (WithQueryHeader<S>) {
-                    const F of_points = Single::load(panel + panel_points + part + v * vector_points);
+                    const F of_points =
+                        Single::load(panel + panel_points + part + v * vector_points);
                     value[v] = S::finish(acc[i][v], half_norm, of_points, q + queries + i);
                 } else {
                     value[v] = S::finish(acc[i][v], half_norm);
@@ -139,7 +145,8 @@ KITH_HD float sum_of_lanes(F v) {
 }
 #endif
 
-// The sum of the step over the words of a query and a point, in four chains, which hide the latency of the additions.
+// The sum of the step over the words of a query and a point, in four chains, which hide the latency
+// of the additions.
 template <class S>
 float product(const float* q, const float* x, std::int64_t words) {
     constexpr int chains = 4;
@@ -149,13 +156,14 @@ float product(const float* q, const float* x, std::int64_t words) {
     for (; j + width <= words; j += width) {
 #pragma GCC unroll 4
         for (int c = 0; c < chains; ++c)
-            sum[c] = S::step(sum[c], Single::load(q + j + c * vector_points), Single::load(x + j + c * vector_points));
+            sum[c] = S::step(sum[c], Single::load(q + j + c * vector_points),
+                             Single::load(x + j + c * vector_points));
     }
     for (; j < words; j += vector_points) {
         const int rest = static_cast<int>(std::min<std::int64_t>(words - j, vector_points));
-        sum[0] = rest == vector_points
-                     ? S::step(sum[0], Single::load(q + j), Single::load(x + j))
-                     : S::step(sum[0], Single::load_part(q + j, rest), Single::load_part(x + j, rest));
+        sum[0] = rest == vector_points ? S::step(sum[0], Single::load(q + j), Single::load(x + j))
+                                       : S::step(sum[0], Single::load_part(q + j, rest),
+                                                 Single::load_part(x + j, rest));
     }
     const F all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
 #if KITH_LEVEL > 0

@@ -16,7 +16,8 @@ WholeSums take_whole(const double* in, double least, std::int64_t d, std::uint8_
     const Real::V most = Real::set(255);
     Wholes sum = {}, squares = {};
     Real::M others = {};
-    const auto step = [&](Real::V row, std::size_t width, std::uint8_t * to) __attribute__((always_inline)) {
+    const auto step = [&](Real::V row, std::size_t width, std::uint8_t * to)
+        __attribute__((always_inline)) {
         const Real::V v = row - least, above = v > 0 ? v : Real::zero();  // of NaN 0
         const Wholes whole = __builtin_convertvector(above < most ? above : most, Wholes);
         const Bytes bytes = __builtin_convertvector(whole, Bytes);
@@ -46,7 +47,8 @@ WholeSums take_whole(const double* in, double least, std::int64_t d, std::uint8_
 std::int32_t byte_product(const std::uint8_t* x, const std::int8_t* q, std::int64_t count) {
     std::int32_t sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (std::int64_t j = 0; j < count; ++j) sum += static_cast<std::int32_t>(x[j]) * static_cast<std::int32_t>(q[j]);
+    for (std::int64_t j = 0; j < count; ++j)
+        sum += static_cast<std::int32_t>(x[j]) * static_cast<std::int32_t>(q[j]);
     return sum;
 }
 

@@ -1,4 +1,5 @@
-// Rows of whole numbers as bytes. With x and q less the least number l, and y = q - 128 as a query's bytes are kept,
+// Rows of whole numbers as bytes. With x and q less the least number l, and y = q - 128 as a
+// query's bytes are kept,
 //   |q - x|^2       =  |q|^2 + (|x|^2 - 256 sum x) - 2 <y, x>,
 //   <q + l, x + l>  =  l (sum q + d l) + (128 + l) sum x + <y, x>.
 #include "cpu/filter/whole_rows.h"
@@ -33,14 +34,16 @@ metric::Gemm whole_form(MetricId metric) {
 
 bool whole_from(double least, const MatrixView& rows, const MetricSpec& metric, Isa isa) {
     const std::int64_t d = rows.cols, sample = std::min(rows.rows, sampled_rows);
-    if (whole_form(metric.id) == metric::Gemm::none || sample == 0 || d > max_projected_dimensions) return false;
+    if (whole_form(metric.id) == metric::Gemm::none || sample == 0 || d > max_projected_dimensions)
+        return false;
     const DistanceKeys distance_keys(metric, isa);
     const TileKernels& tiles = tile_kernels(isa);
     RowBlock row(1, d);
     std::vector<std::uint8_t> bytes(static_cast<std::size_t>(d));
     for (std::int64_t i = 0; i < sample; ++i) {
         distance_keys.load(rows, i * rows.rows / sample, 1, row);
-        if (!row.nan()[0] && !tiles.take_whole(row.row(0), least, d, bytes.data()).whole) return false;
+        if (!row.nan()[0] && !tiles.take_whole(row.row(0), least, d, bytes.data()).whole)
+            return false;
     }
     return true;
 }
@@ -54,7 +57,8 @@ bool WholeRows::set(const TileKernels& tiles, const double* row, std::int64_t id
     std::uint8_t* const out = rows_.data() + id * stride_;
     const WholeSums s = tiles.take_whole(row, least_, d_, out);
     std::fill(out + d_, out + stride_, std::uint8_t{0});
-    terms_[id] = form_ == metric::Gemm::l2 ? s.squares - 2 * middle * s.sum : (middle + least_) * s.sum;
+    terms_[id] =
+        form_ == metric::Gemm::l2 ? s.squares - 2 * middle * s.sum : (middle + least_) * s.sum;
     if (form_ == metric::Gemm::cosine) norms2_[id] = norm2(s);
     return s.whole;
 }
@@ -70,7 +74,8 @@ QueryTerms WholeRows::query(const TileKernels& tiles, const double* row, std::by
     for (std::int64_t j = 0; j < d_; ++j) bytes[j] ^= 0x80;
     std::fill(bytes + d_, bytes + stride_, std::uint8_t{0});
     const auto d = static_cast<std::int32_t>(d_);
-    const Header header{form_ == metric::Gemm::l2 ? s.squares : (s.sum + d * least_) * least_, norm2(s)};
+    const Header header{form_ == metric::Gemm::l2 ? s.squares : (s.sum + d * least_) * least_,
+                        norm2(s)};
     std::memcpy(out, &header, sizeof header);
     QueryTerms terms;
     terms.usable = s.whole;

@@ -1,5 +1,5 @@
-// Points whose coordinates are whole numbers of 8 bits, as bytes: their products are exact, and distance keys made of
-// these are the canonical ones (docs/exactness.md, section 11).
+// Points whose coordinates are whole numbers of 8 bits, as bytes: their products are exact, and
+// distance keys made of these are the canonical ones (docs/exactness.md, section 11).
 #pragma once
 
 #include <algorithm>
@@ -15,15 +15,17 @@
 
 namespace kith::cpu {
 
-// What keys of rows of whole numbers are made as: l2, dot or cosine; none of metrics that have no such keys.
+// What keys of rows of whole numbers are made as: l2, dot or cosine; none of metrics that have no
+// such keys.
 metric::Gemm whole_form(MetricId metric);
-// Whether the coordinates of a sample of the rows are whole numbers from `least` on, 256 of them, and the metric has a
-// whole_form().
+// Whether the coordinates of a sample of the rows are whole numbers from `least` on, 256 of them,
+// and the metric has a whole_form().
 bool whole_from(double least, const MatrixView& rows, const MetricSpec& metric, Isa isa);
 // The least of such numbers, 0 or -128; none where they are others.
 std::optional<double> least_whole(const MatrixView& rows, const MetricSpec& metric, Isa isa);
 
-// Distance keys of <q, x>, or of |q - x|^2 = |q|^2 + |x|^2 - 2 <q, x>: whole numbers that 32 bits hold.
+// Distance keys of <q, x>, or of |q - x|^2 = |q|^2 + |x|^2 - 2 <q, x>: whole numbers that 32 bits
+// hold.
 class WholeRows {
 public:
     // `form`: a whole_form().
@@ -39,7 +41,8 @@ public:
           norms2_(form == metric::Gemm::cosine ? n : 0) {}
 
     double least() const { return least_; }
-    // Point `id`; false where it is none of whole numbers. Different threads may set different points.
+    // Point `id`; false where it is none of whole numbers. Different threads may set different
+    // points.
     bool set(const TileKernels& tiles, const double* row, std::int64_t id) const;
     // What queries take: query_bytes() each. Not of whole numbers is one that is not usable.
     std::int64_t query_bytes() const { return query_header + stride_; }
@@ -49,13 +52,17 @@ public:
         Header header;
         std::memcpy(&header, query, sizeof header);
         const auto* const of_query = reinterpret_cast<const std::int8_t*>(query + query_header);
-        const auto whole =
-            static_cast<double>(header.term + terms_[id] + weight_ * product_(numbers(id), of_query, stride_));
+        const auto whole = static_cast<double>(header.term + terms_[id] +
+                                               weight_ * product_(numbers(id), of_query, stride_));
         if (form_ == metric::Gemm::l2) return whole;
-        return form_ == metric::Gemm::dot ? 0.0 - whole : metric::Cosine::from_dot(whole, header.norm2, norms2_[id]);
+        return form_ == metric::Gemm::dot
+                   ? 0.0 - whole
+                   : metric::Cosine::from_dot(whole, header.norm2, norms2_[id]);
     }
     std::int64_t row_bytes() const { return stride_; }
-    const std::byte* row(std::int64_t id) const { return reinterpret_cast<const std::byte*>(numbers(id)); }
+    const std::byte* row(std::int64_t id) const {
+        return reinterpret_cast<const std::byte*>(numbers(id));
+    }
     // Calls use(j, key) for the point id_of(j), j from 0 to count.
     template <class IdOf, class Use>
     void each(const std::byte* query, std::int64_t count, const IdOf& id_of, const Use& use) const {
@@ -72,8 +79,8 @@ public:
 
 private:
     static constexpr std::int64_t ahead = 6;  // rows
-    // At the start of a query's words, which begin with a cache line: its share of a key, and its squared norm
-    // (cosine).
+    // At the start of a query's words, which begin with a cache line: its share of a key, and its
+    // squared norm (cosine).
     struct Header {
         std::int32_t term;
         double norm2;

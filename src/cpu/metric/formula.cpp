@@ -28,9 +28,12 @@ Formula::Formula(std::shared_ptr<const formula::Program> program, double start, 
         unsigned per_row = 0;
         if (value.level > Level::query) {
             for (int j = 0; j < arity; ++j)
-                per_row |= unsigned{values[static_cast<std::size_t>(value.args[j])].level <= Level::query} << j;
+                per_row |=
+                    unsigned{values[static_cast<std::size_t>(value.args[j])].level <= Level::query}
+                    << j;
         }
-        Step step{kernels_.of[static_cast<std::size_t>(value.op)][per_row], static_cast<std::int32_t>(i), value.args};
+        Step step{kernels_.of[static_cast<std::size_t>(value.op)][per_row],
+                  static_cast<std::int32_t>(i), value.args};
         for (int j = arity; j < 3; ++j) step.args[j] = step.args[0];
         steps_[index(value.level)].push_back(step);
     }
@@ -40,10 +43,12 @@ void Formula::reserve(std::int64_t columns) {
     if (columns <= capacity_) return;
     const auto& slots = program_->slots;
     const std::int64_t point_slot = std::max(block, columns);
-    const auto constants = static_cast<std::int64_t>(std::count_if(
-        program_->values.begin(), program_->values.end(), [](const Value& v) { return v.level == Level::constant; }));
+    const auto constants = static_cast<std::int64_t>(
+        std::count_if(program_->values.begin(), program_->values.end(),
+                      [](const Value& v) { return v.level == Level::constant; }));
     memory_ = Buffer<double>((constants + 1 + slots[index(Level::query)]) * chunk +
-                             slots[index(Level::point)] * point_slot + (slots[index(Level::running)] + 1) * columns);
+                             slots[index(Level::point)] * point_slot +
+                             (slots[index(Level::running)] + 1) * columns);
     capacity_ = columns;
     double* free = memory_.data();
     const auto take = [&](std::int64_t count) { return std::exchange(free, free + count); };
@@ -51,10 +56,12 @@ void Formula::reserve(std::int64_t columns) {
     running_ = take(columns);
     const std::array<std::int64_t, 4> sizes = {0, chunk, point_slot, columns};
     std::array<double*, 4> first_slot{};
-    for (std::size_t level = 1; level < 4; ++level) first_slot[level] = take(slots[level] * sizes[level]);
+    for (std::size_t level = 1; level < 4; ++level)
+        first_slot[level] = take(slots[level] * sizes[level]);
     for (std::size_t i = 0; i < base_.size(); ++i) {
         const Value& value = program_->values[i];
-        if (value.op == Op::constant) base_[i] = std::fill_n(take(chunk), chunk, value.constant) - chunk;
+        if (value.op == Op::constant)
+            base_[i] = std::fill_n(take(chunk), chunk, value.constant) - chunk;
         else if (value.op == Op::query) base_[i] = query_chunk_;
         else if (value.op == Op::running) base_[i] = running_;
     }
@@ -64,17 +71,20 @@ void Formula::reserve(std::int64_t columns) {
             const std::size_t level = index(value.level);
             step.out = first_slot[level] + value.slot * sizes[level];
             // The next running value takes the place of the last: nothing is computed after it.
-            if (step.value == program_->result && value.level == Level::running) step.out = running_;
+            if (step.value == program_->result && value.level == Level::running)
+                step.out = running_;
             base_[static_cast<std::size_t>(step.value)] = step.out;
         }
     }
 }
 
 void Formula::run(const std::vector<Step>& steps, std::int64_t rows, std::int64_t columns) const {
-    for (const Step& s : steps) s.kernel(s.out, at(s.args[0]), at(s.args[1]), at(s.args[2]), rows, columns);
+    for (const Step& s : steps)
+        s.kernel(s.out, at(s.args[0]), at(s.args[1]), at(s.args[2]), rows, columns);
 }
 
-void Formula::distances(const double* q, const double* points, std::int64_t count, std::int64_t d, double* out) {
+void Formula::distances(const double* q, const double* points, std::int64_t count, std::int64_t d,
+                        double* out) {
     const std::int64_t columns = Formula::columns(count);
     reserve(columns);
     const std::int64_t rows = std::clamp<std::int64_t>(block / columns, 1, chunk);

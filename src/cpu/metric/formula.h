@@ -14,8 +14,9 @@ namespace kith::cpu {
 
 // One thread's evaluator of a program that several share.
 //
-// Values of level query are kept for `chunk` coordinates; values of level point for as many of them at a time as make a
-// block of about `block` pairs, which the first-level cache holds; running values for one coordinate of every point.
+// Values of level query are kept for `chunk` coordinates; values of level point for as many of them
+// at a time as make a block of about `block` pairs, which the first-level cache holds; running
+// values for one coordinate of every point.
 class Formula {
 public:
     Formula(std::shared_ptr<const formula::Program> program, double start, Isa isa);
@@ -23,11 +24,13 @@ public:
     // Points as distances() takes them: coordinate by coordinate.
     static std::int64_t columns(std::int64_t count) { return (count + 7) / 8 * 8; }
     // `count` rows of d, `stride` values apart, into out[d * columns(count)].
-    void transpose(const double* rows, std::int64_t stride, std::int64_t count, std::int64_t d, double* out) const {
+    void transpose(const double* rows, std::int64_t stride, std::int64_t count, std::int64_t d,
+                   double* out) const {
         kernels_.transpose(rows, stride, count, d, out, columns(count));
     }
     // The last running value for each of `count` points.
-    void distances(const double* q, const double* points, std::int64_t count, std::int64_t d, double* out);
+    void distances(const double* q, const double* points, std::int64_t count, std::int64_t d,
+                   double* out);
 
 private:
     static constexpr std::int64_t chunk = 64, block = 512;

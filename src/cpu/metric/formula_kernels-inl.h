@@ -19,7 +19,8 @@ KITH_HD Ops::V argument(const double* p, std::int64_t row, std::int64_t at) {
 
 // Bit i of `per_row`: argument i has one value a row.
 template <Op op, int per_row>
-void run(double* out, const double* a, const double* b, const double* c, std::int64_t rows, std::int64_t columns) {
+void run(double* out, const double* a, const double* b, const double* c, std::int64_t rows,
+         std::int64_t columns) {
     if constexpr (per_row == 0) {
         columns *= rows;
         rows = 1;
@@ -36,7 +37,8 @@ void run(double* out, const double* a, const double* b, const double* c, std::in
             Ops::V second{}, third{};
             if constexpr (formula::arity(op) > 1) second = argument<(per_row & 2) != 0>(b, row, at);
             if constexpr (formula::arity(op) > 2) third = argument<(per_row & 4) != 0>(c, row, at);
-            Ops::store(out + at, formula::apply<op, Ops>(argument<(per_row & 1) != 0>(a, row, at), second, third));
+            Ops::store(out + at, formula::apply<op, Ops>(argument<(per_row & 1) != 0>(a, row, at),
+                                                         second, third));
         }
     }
 }
@@ -60,8 +62,8 @@ constexpr auto forms_of_all(std::integer_sequence<int, op...>) {
         forms<static_cast<Op>(op)>(std::make_integer_sequence<int, 8>{})...};
 }
 
-void transpose(const double* rows, std::int64_t stride, std::int64_t count, std::int64_t d, double* out,
-               std::int64_t columns) {
+void transpose(const double* rows, std::int64_t stride, std::int64_t count, std::int64_t d,
+               double* out, std::int64_t columns) {
     // Eight columns at a time: a cache line of each row, and a line of each result.
     for (std::int64_t first = 0; first < columns; first += 8) {
         const std::int64_t here = std::clamp<std::int64_t>(count - first, 0, 8);
@@ -73,8 +75,8 @@ void transpose(const double* rows, std::int64_t stride, std::int64_t count, std:
     }
 }
 
-constexpr FormulaKernels formula_of_target{forms_of_all(std::make_integer_sequence<int, formula::op_count>{}),
-                                           transpose};
+constexpr FormulaKernels formula_of_target{
+    forms_of_all(std::make_integer_sequence<int, formula::op_count>{}), transpose};
 
 }  // namespace
 

@@ -1,8 +1,10 @@
-// The kernels of every metric for one instruction set: distance keys (exact/canonical.h) in vector registers.
+// The kernels of every metric for one instruction set: distance keys (exact/canonical.h) in vector
+// registers.
 //
-// A vector of W doubles holds W of the 32 partial accumulators; 32 / W registers hold all of one point. A call takes W
-// points, in small groups that share the loads of the query, and joins their W last vectors by a transposing tree whose
-// lane p is point p. Lanes beyond d keep their accumulators as they were: every operation is that of the scalar form.
+// A vector of W doubles holds W of the 32 partial accumulators; 32 / W registers hold all of one
+// point. A call takes W points, in small groups that share the loads of the query, and joins their
+// W last vectors by a transposing tree whose lane p is point p. Lanes beyond d keep their
+// accumulators as they were: every operation is that of the scalar form.
 #pragma once
 
 #include "cpu/metric/kernels.h"
@@ -20,14 +22,17 @@ inline constexpr int W = Real::lanes;
 inline constexpr int registers = exact::partials / W;
 inline constexpr int max_acc = metric::max_accumulators;
 
-// Lane l of level `half` reads block l / half: even blocks from a, odd ones from b; `high` picks the upper halves.
+// Lane l of level `half` reads block l / half: even blocks from a, odd ones from b; `high` picks
+// the upper halves.
 template <int half, bool high, std::size_t... l>
 KITH_HD V split(V a, V b, std::index_sequence<l...>) {
-    return __builtin_shufflevector(
-        a, b, static_cast<int>(l / half / 2 * (2 * half) + l % half + (high ? half : 0) + (l / half % 2) * W)...);
+    return __builtin_shufflevector(a, b,
+                                   static_cast<int>(l / half / 2 * (2 * half) + l % half +
+                                                    (high ? half : 0) + (l / half % 2) * W)...);
 }
 
-// Joins sum[0 .. W) of one vector per point into sum[0], lane p being the canonical total of point p.
+// Joins sum[0 .. W) of one vector per point into sum[0], lane p being the canonical total of point
+// p.
 template <class M, int half = W / 2>
 KITH_HD void transposing_tree(V (&sum)[W][max_acc]) {
     if constexpr (half > 0) {
@@ -47,7 +52,8 @@ KITH_HD void transposing_tree(V (&sum)[W][max_acc]) {
 
 // The W partial sums of `points` points that are left when the tree has joined whole registers.
 template <class M, int points>
-KITH_HD void partial_sums(const double* q, const double* const* x, const metric::Params& params, V (*sum)[max_acc]) {
+KITH_HD void partial_sums(const double* q, const double* const* x, const metric::Params& params,
+                          V (*sum)[max_acc]) {
     V a[points][registers][max_acc] = {};
     const std::int64_t d = params.d;
     std::int64_t i = 0;
@@ -56,7 +62,8 @@ KITH_HD void partial_sums(const double* q, const double* const* x, const metric:
         for (int r = 0; r < registers; ++r) {
             const V vq = Real::load(q + i + r * W);
 #pragma GCC unroll 8
-            for (int p = 0; p < points; ++p) M::template step<Real>(a[p][r], vq, Real::load(x[p] + i + r * W), params);
+            for (int p = 0; p < points; ++p)
+                M::template step<Real>(a[p][r], vq, Real::load(x[p] + i + r * W), params);
         }
     }
     const int rest = static_cast<int>(d - i);
@@ -66,7 +73,8 @@ KITH_HD void partial_sums(const double* q, const double* const* x, const metric:
         if (width >= W) {
             const V vq = Real::load(q + i + r * W);
 #pragma GCC unroll 8
-            for (int p = 0; p < points; ++p) M::template step<Real>(a[p][r], vq, Real::load(x[p] + i + r * W), params);
+            for (int p = 0; p < points; ++p)
+                M::template step<Real>(a[p][r], vq, Real::load(x[p] + i + r * W), params);
         } else if (width > 0) {
             const auto mask = Real::first(width);
             const V vq = Real::load_part(q + i + r * W, width);
@@ -75,7 +83,8 @@ KITH_HD void partial_sums(const double* q, const double* const* x, const metric:
                 V b[max_acc];
                 for (int s = 0; s < M::accumulators; ++s) b[s] = a[p][r][s];
                 M::template step<Real>(b, vq, Real::load_part(x[p] + i + r * W, width), params);
-                for (int s = 0; s < M::accumulators; ++s) a[p][r][s] = Real::select(mask, b[s], a[p][r][s]);
+                for (int s = 0; s < M::accumulators; ++s)
+                    a[p][r][s] = Real::select(mask, b[s], a[p][r][s]);
             }
         }
     }
@@ -91,8 +100,8 @@ KITH_HD void partial_sums(const double* q, const double* const* x, const metric:
 }
 
 template <class M>
-void step_ranks(const double* q, const double* aux_q, const double* points, std::int64_t stride, const double* aux,
-                std::int64_t count, const metric::Params& params, double* out) {
+void step_ranks(const double* q, const double* aux_q, const double* points, std::int64_t stride,
+                const double* aux, std::int64_t count, const metric::Params& params, double* out) {
     // As many points at a time as their accumulators fit into the 32 or 16 registers.
     constexpr int group = KITH_LEVEL == 2 ? 4 / M::accumulators : 1;
     for (std::int64_t first = 0; first < count; first += W) {
@@ -107,16 +116,17 @@ void step_ranks(const double* q, const double* aux_q, const double* points, std:
         for (int p = 0; p < here; ++p) {
             double a[max_acc] = {};
             for (int s = 0; s < M::accumulators; ++s) a[s] = total[s][p];
-            out[first + p] = exact::ordered_rank(M::finish(a, aux_q, aux + (first + p) * metric::max_aux, params));
+            out[first + p] = exact::ordered_rank(
+                M::finish(a, aux_q, aux + (first + p) * metric::max_aux, params));
         }
     }
 }
 
-// The quadratic form of metric::Mahalanobis::whole_term, a lane per point: the inner sums of `rows` rows of the matrix
-// share the loads of the differences.
+// The quadratic form of metric::Mahalanobis::whole_term, a lane per point: the inner sums of `rows`
+// rows of the matrix share the loads of the differences.
 template <class M>
-void form_ranks(const double* q, const double*, const double* points, std::int64_t stride, const double*,
-                std::int64_t count, const metric::Params& params, double* out) {
+void form_ranks(const double* q, const double*, const double* points, std::int64_t stride,
+                const double*, std::int64_t count, const metric::Params& params, double* out) {
     constexpr int rows = 4, vectors = KITH_LEVEL == 0 ? 1 : 2, block = vectors * W;
     const std::int64_t d = params.d;
     std::vector<double> difference(static_cast<std::size_t>(d * block));
@@ -161,7 +171,9 @@ void form_ranks(const double* q, const double*, const double* points, std::int64
 template <class M>
 KITH_HD V constants_at(const metric::Params& params, std::int64_t i, int width = W) {
     if constexpr (!M::traits.per_coordinate) return V{};
-    else return width == W ? Real::load(params.constants + i) : Real::load_part(params.constants + i, width);
+    else
+        return width == W ? Real::load(params.constants + i)
+                          : Real::load_part(params.constants + i, width);
 }
 
 // Canonical sum of one row by M::aux_step.
@@ -182,7 +194,8 @@ KITH_HD double aux_sum(int stage, const double* row, const V* aux, const metric:
     for (int r = 0; r < registers; ++r) {
         const int width = std::min(rest - r * W, W);
         if (width <= 0) continue;
-        const V x = width == W ? Real::load(row + i + r * W) : Real::load_part(row + i + r * W, width);
+        const V x =
+            width == W ? Real::load(row + i + r * W) : Real::load_part(row + i + r * W, width);
         const V c = constants_at<M>(params, i + r * W, width);
         const V b = M::template aux_step<Real>(stage, a[r], x, aux, c);
         a[r] = Real::select(Real::first(width), b, a[r]);
@@ -201,7 +214,8 @@ KITH_HD double aux_sum(int stage, const double* row, const V* aux, const metric:
 }
 
 template <class M>
-void prepare(double* rows, std::int64_t stride, std::int64_t count, double* aux, const metric::Params& params) {
+void prepare(double* rows, std::int64_t stride, std::int64_t count, double* aux,
+             const metric::Params& params) {
     const std::int64_t d = params.d;
     for (std::int64_t i = 0; i < count; ++i) {
         double* row = rows + i * stride;
@@ -213,11 +227,13 @@ void prepare(double* rows, std::int64_t stride, std::int64_t count, double* aux,
         }
         std::int64_t j = 0;
         for (; j + W <= d; j += W)
-            Real::store(row + j, M::template map<Real>(Real::load(row + j), value, constants_at<M>(params, j)));
+            Real::store(row + j, M::template map<Real>(Real::load(row + j), value,
+                                                       constants_at<M>(params, j)));
         if (j < d) {
             const int width = static_cast<int>(d - j);
             const V c = constants_at<M>(params, j, width);
-            Real::store_part(row + j, M::template map<Real>(Real::load_part(row + j, width), value, c), width);
+            Real::store_part(
+                row + j, M::template map<Real>(Real::load_part(row + j, width), value, c), width);
         }
     }
 }
@@ -234,7 +250,8 @@ template <class M>
 constexpr MetricKernels kernels_of() {
     using Scalar = ScalarOps<double>;
     // As types: sanitizers do not let addresses of functions be compared in constants.
-    constexpr bool identity = std::is_same_v<Address<&M::template map<Scalar>>, Address<&metric::Base::map<Scalar>>>;
+    constexpr bool identity =
+        std::is_same_v<Address<&M::template map<Scalar>>, Address<&metric::Base::map<Scalar>>>;
     MetricKernels kernels{M::traits, M::aux, identity, prepare<M>, nullptr, report<M>, nullptr};
     if constexpr (M::traits.whole_vector) kernels.ranks = form_ranks<M>;
     else kernels.ranks = step_ranks<M>;

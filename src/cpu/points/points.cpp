@@ -18,10 +18,11 @@ namespace {
 // Values that a task copies at most, where that is more than a row.
 constexpr std::int64_t copied_values = 1 << 22;
 
-// Rows [first, last) of a matrix of columns, `stride` elements apart, in rows: as many columns at a time as fill a
-// cache line of a row.
+// Rows [first, last) of a matrix of columns, `stride` elements apart, in rows: as many columns at a
+// time as fill a cache line of a row.
 template <class T>
-void transpose(const T* in, std::int64_t stride, std::int64_t first, std::int64_t last, std::int64_t columns, T* out) {
+void transpose(const T* in, std::int64_t stride, std::int64_t first, std::int64_t last,
+               std::int64_t columns, T* out) {
     constexpr std::int64_t line = 64 / sizeof(T);
     for (std::int64_t j = 0; j < columns; j += line) {
         const std::int64_t here = std::min(line, columns - j);
@@ -34,10 +35,11 @@ void transpose(const T* in, std::int64_t stride, std::int64_t first, std::int64_
 }
 
 // The same of elements of so many bytes.
-void transpose(std::int64_t element, const std::byte* in, std::int64_t stride, std::int64_t first, std::int64_t last,
-               std::int64_t columns, std::byte* out) {
+void transpose(std::int64_t element, const std::byte* in, std::int64_t stride, std::int64_t first,
+               std::int64_t last, std::int64_t columns, std::byte* out) {
     const auto as = [&]<class T>(T) {
-        transpose(reinterpret_cast<const T*>(in), stride, first, last, columns, reinterpret_cast<T*>(out));
+        transpose(reinterpret_cast<const T*>(in), stride, first, last, columns,
+                  reinterpret_cast<T*>(out));
     };
     if (element == 1) as(std::uint8_t{});
     else if (element == 2) as(std::uint16_t{});
@@ -51,22 +53,23 @@ Buffer<std::byte> copy_rows(const MatrixView& m, int threads, ProgressMeter& pro
     Buffer<std::byte> copy(m.rows * m.cols * element);
     const auto* data = static_cast<const std::byte*>(m.data);
     const std::int64_t block = std::clamp<std::int64_t>(copied_values / m.cols, 1, 256);
-    watched_for(threads, m.rows, block, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
-        if (m.layout == Layout::row_major) {
-            for (std::int64_t i = first; i < last; ++i)
-                std::memcpy(copy.data() + i * m.cols * element, data + i * m.stride * element,
-                            static_cast<std::size_t>(m.cols * element));
-            return;
-        }
-        transpose(element, data, m.stride, first, last, m.cols, copy.data());
-    });
+    watched_for(
+        threads, m.rows, block, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
+            if (m.layout == Layout::row_major) {
+                for (std::int64_t i = first; i < last; ++i)
+                    std::memcpy(copy.data() + i * m.cols * element, data + i * m.stride * element,
+                                static_cast<std::size_t>(m.cols * element));
+                return;
+            }
+            transpose(element, data, m.stride, first, last, m.cols, copy.data());
+        });
     progress.throw_if_cancelled();
     return copy;
 }
 
-// A tree looks at a point in binary64. On two cores of Zen 5, 2026-11-26 (60,000 points, 500 queries, k 10), 128
-// dimensions of one deviation: 159 ms where filters take 39; a column of 30 times that 117 and 68, of 1,000 times 28
-// and 170, of 100,000 times 16 and 181.
+// A tree looks at a point in binary64. On two cores of Zen 5, 2026-11-26 (60,000 points, 500
+// queries, k 10), 128 dimensions of one deviation: 159 ms where filters take 39; a column of 30
+// times that 117 and 68, of 1,000 times 28 and 170, of 100,000 times 16 and 181.
 constexpr exact::BoxLimits box_limits{.sampled_rows = 512, .most_in_boxes = 1.0 / 48};
 
 bool sample_says_boxes(const Points& points, Isa isa, ProgressMeter& progress) {
@@ -77,7 +80,8 @@ bool sample_says_boxes(const Points& points, Isa isa, ProgressMeter& progress) {
     return exact::boxes_pay(trial, box_limits, [&](std::int64_t count) {
         std::vector<double> out;
         for (std::int64_t i = 0; i < count && !progress.cancelled(); ++i) {
-            const MappedRows row = map_rows(rows, i * rows.rows / count, 1, points.metric, isa, 1, progress, "prepare");
+            const MappedRows row = map_rows(rows, i * rows.rows / count, 1, points.metric, isa, 1,
+                                            progress, "prepare");
             out.insert(out.end(), row.values.data(), row.values.data() + rows.cols);
         }
         progress.throw_if_cancelled();
@@ -92,13 +96,14 @@ template <class Make>
 const T* Points::Lazy<T>::get(const Make& make) {
     const std::shared_ptr<const T>* known = value.load(std::memory_order_acquire);
     if (known) return known->get();
-    // Nobody waits for it: the callback may search these points itself, and whoever waited could not be cancelled.
+    // Nobody waits for it: the callback may search these points itself, and whoever waited could
+    // not be cancelled.
     auto own = std::make_unique<const std::shared_ptr<const T>>(make());
     return (value.compare_exchange_strong(known, own.get()) ? own.release() : known)->get();
 }
 
-const Filter* Points::filter(Isa isa, int threads, Rounding rounding, ProgressMeter& progress, bool always,
-                             const MatrixView* queries) const {
+const Filter* Points::filter(Isa isa, int threads, Rounding rounding, ProgressMeter& progress,
+                             bool always, const MatrixView* queries) const {
     return made(isa, rounding).get([&] {
         return Filter::make(rows, metric, isa, threads, rounding, always, progress, queries);
     });
@@ -118,13 +123,16 @@ Rounding Points::rounding(Path path, const MatrixView& queries, Isa isa) const {
     return !least || whole_from(*least, queries, metric, isa) ? own : with_fractions(own);
 }
 
-Path Points::served(Path path, const MatrixView& queries, Isa isa, int threads, ProgressMeter& progress, bool always,
-                    bool only) const {
+Path Points::served(Path path, const MatrixView& queries, Isa isa, int threads,
+                    ProgressMeter& progress, bool always, bool only) const {
     const MatrixView* const tried = only ? &queries : nullptr;
-    const auto serves = [&] { return filter(isa, threads, rounding(path, queries, isa), progress, always, tried); };
+    const auto serves = [&] {
+        return filter(isa, threads, rounding(path, queries, isa), progress, always, tried);
+    };
     if (path == Path::projected && !serves()) path = Path::gemm_i8;
     if (path == Path::gemm_i8 && !serves())
-        path = product_rounding(isa, rows.cols) == Rounding::bf16 ? Path::gemm_bf16 : Path::gemm_f32;
+        path =
+            product_rounding(isa, rows.cols) == Rounding::bf16 ? Path::gemm_bf16 : Path::gemm_f32;
     return path;
 }
 
@@ -137,19 +145,21 @@ const Repeats* Points::repeats(int threads, ProgressMeter& progress) const {
 }
 
 const Repeats* Points::likely_repeats(int threads, ProgressMeter& progress) const {
-    const bool likely = *repeats_likely_.get([&] { return std::make_shared<const bool>(Repeats::likely(rows)); });
+    const bool likely =
+        *repeats_likely_.get([&] { return std::make_shared<const bool>(Repeats::likely(rows)); });
     return likely ? repeats(threads, progress) : known_repeats();
 }
 
-std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec& metric, const Plan& plan, bool copy,
-                                      ProgressMeter& progress) {
+std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec& metric,
+                                      const Plan& plan, bool copy, ProgressMeter& progress) {
     auto prepared = std::make_shared<Points>();
     prepared->metric = metric;
     prepared->metric.params.d = points.cols;
     prepared->rows = points;
     if (copy || points.layout != Layout::row_major) {
         prepared->storage = copy_rows(points, std::max(plan.threads, 1), progress);
-        prepared->rows = {prepared->storage.data(), points.rows, points.cols, points.cols, points.type};
+        prepared->rows = {prepared->storage.data(), points.rows, points.cols, points.cols,
+                          points.type};
     }
     const Isa isa = isa_named(plan.isa);
     const int threads = std::max(plan.threads, 1);
@@ -160,7 +170,8 @@ std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec
         return prepared;
     }
     // Queries are expected that are as the points.
-    const Path path = prepared->served(plan.path, prepared->rows, isa, threads, progress, plan.forced);
+    const Path path =
+        prepared->served(plan.path, prepared->rows, isa, threads, progress, plan.forced);
     prepared->filter(isa, threads, rounding_of(path), progress, plan.forced);
     return prepared;
 }

@@ -42,16 +42,18 @@ public:
     Buffer<std::byte> storage;
     bool boxes_pay = false;  // a sample says so
 
-    // The packed filter, made at the first call (an Index makes that of its path when it is built, a single search of
-    // few queries does without; that of another instruction set is packed beside it, but for f32); null where the
-    // metric or the data have none. `always`, `queries`: as Filter::make() has it. Throws where `progress` is cancelled
-    // meanwhile. Of calls that make it at the same time, the first one's is kept.
-    const Filter* filter(Isa isa, int threads, Rounding rounding, ProgressMeter& progress, bool always = false,
-                         const MatrixView* queries = nullptr) const;
-    // Of a plan's path the one that serves these points, made: where coarse panels do not pay that of all coordinates.
-    // `only`: no other queries will be searched for, so that whether they pay is tried with some of these.
-    Path served(Path path, const MatrixView& queries, Isa isa, int threads, ProgressMeter& progress, bool always,
-                bool only = false) const;
+    // The packed filter, made at the first call (an Index makes that of its path when it is built,
+    // a single search of few queries does without; that of another instruction set is packed beside
+    // it, but for f32); null where the metric or the data have none. `always`, `queries`: as
+    // Filter::make() has it. Throws where `progress` is cancelled meanwhile. Of calls that make it
+    // at the same time, the first one's is kept.
+    const Filter* filter(Isa isa, int threads, Rounding rounding, ProgressMeter& progress,
+                         bool always = false, const MatrixView* queries = nullptr) const;
+    // Of a plan's path the one that serves these points, made: where coarse panels do not pay that
+    // of all coordinates. `only`: no other queries will be searched for, so that whether they pay
+    // is tried with some of these.
+    Path served(Path path, const MatrixView& queries, Isa isa, int threads, ProgressMeter& progress,
+                bool always, bool only = false) const;
     // What the filter of a path rounds to for these queries.
     Rounding rounding(Path path, const MatrixView& queries, Isa isa) const;
     bool packed(Isa isa, Rounding rounding) const {
@@ -75,7 +77,8 @@ public:
     exact::ProjectionRecord& record(Isa isa, Rounding rounding) const {
         return records_[static_cast<int>(isa)][static_cast<int>(rounding)];
     }
-    // What has been spent on queries for which no filter was packed, in readings of all rows by one query.
+    // What has been spent on queries for which no filter was packed, in readings of all rows by one
+    // query.
     std::atomic<std::int64_t>& spared() const { return spared_; }
 
 private:
@@ -84,7 +87,8 @@ private:
     // No lock, which a fork() could leave held.
     template <class T>
     struct Lazy {
-        std::atomic<const std::shared_ptr<const T>*> value{nullptr};  // null: not known; of null: there is none
+        std::atomic<const std::shared_ptr<const T>*> value{
+            nullptr};  // null: not known; of null: there is none
         Lazy() = default;
         Lazy(const Lazy&) = delete;
         Lazy& operator=(const Lazy&) = delete;
@@ -97,7 +101,8 @@ private:
         const auto* const made = lazy.value.load(std::memory_order_acquire);
         return made ? made->get() : nullptr;
     }
-    // Panels of f32 serve the tiles of every instruction set, others those that they were packed for.
+    // Panels of f32 serve the tiles of every instruction set, others those that they were packed
+    // for.
     Lazy<Filter>& made(Isa isa, Rounding rounding) const {
         const bool for_all = rounding == Rounding::f32 || rounding == Rounding::direct;
         return made_[static_cast<int>(for_all ? Isa::baseline : isa)][static_cast<int>(rounding)];

@@ -1,5 +1,6 @@
-// Rows are put into buckets by a hash of their bits, each bucket is sorted by (hash, id), and each row is compared with
-// the one before it: a hash that two different rows share makes runs of equal rows shorter, never wrong.
+// Rows are put into buckets by a hash of their bits, each bucket is sorted by (hash, id), and each
+// row is compared with the one before it: a hash that two different rows share makes runs of equal
+// rows shorter, never wrong.
 #include "cpu/points/repeats.h"
 
 #include <algorithm>
@@ -14,8 +15,8 @@ namespace {
 
 // So many rows that equal one are worth leaving out.
 constexpr std::uint32_t many_repeats = 256;
-// Rows that are looked at for equal ones, and how many of one kind say that these are worth leaving out at once: a
-// thirty-second of all, where a twentieth is more than lists hold.
+// Rows that are looked at for equal ones, and how many of one kind say that these are worth leaving
+// out at once: a thirty-second of all, where a twentieth is more than lists hold.
 constexpr std::int64_t sampled_rows = 256;
 constexpr std::ptrdiff_t likely_repeats = 8;
 // Rows of a bucket, about, and between two polls.
@@ -52,10 +53,14 @@ public:
           stride_(static_cast<std::size_t>(rows.stride) * size_of(rows.type)),
           bytes_(static_cast<std::size_t>(rows.cols) * size_of(rows.type)) {}
     std::uint64_t hash(std::int64_t id) const { return hash_of(at(id), bytes_); }
-    bool equal(std::int64_t a, std::int64_t b) const { return std::memcmp(at(a), at(b), bytes_) == 0; }
+    bool equal(std::int64_t a, std::int64_t b) const {
+        return std::memcmp(at(a), at(b), bytes_) == 0;
+    }
 
 private:
-    const std::byte* at(std::int64_t id) const { return first_ + static_cast<std::size_t>(id) * stride_; }
+    const std::byte* at(std::int64_t id) const {
+        return first_ + static_cast<std::size_t>(id) * stride_;
+    }
     const std::byte* first_;
     std::size_t stride_, bytes_;
 };
@@ -73,14 +78,16 @@ bool Repeats::likely(const MatrixView& rows) {
     return false;
 }
 
-std::shared_ptr<const Repeats> Repeats::count(const MatrixView& rows, int threads, ProgressMeter& progress) try {
+std::shared_ptr<const Repeats> Repeats::count(const MatrixView& rows, int threads,
+                                              ProgressMeter& progress) try {
     const std::int64_t n = rows.rows;
     const RowBits bits(rows);
     std::vector<std::uint64_t> hashes(static_cast<std::size_t>(n));
     constexpr std::int64_t values_per_task = 1 << 18;
-    watched_for(threads, n, std::max<std::int64_t>(1, values_per_task / rows.cols), progress, "prepare",
-                [&](std::int64_t first, std::int64_t last) {
-                    for (std::int64_t id = first; id < last; ++id) hashes[static_cast<std::size_t>(id)] = bits.hash(id);
+    watched_for(threads, n, std::max<std::int64_t>(1, values_per_task / rows.cols), progress,
+                "prepare", [&](std::int64_t first, std::int64_t last) {
+                    for (std::int64_t id = first; id < last; ++id)
+                        hashes[static_cast<std::size_t>(id)] = bits.hash(id);
                 });
     progress.throw_if_cancelled();
     // Every row to its bucket, ids in order.
@@ -102,23 +109,27 @@ std::shared_ptr<const Repeats> Repeats::count(const MatrixView& rows, int thread
     std::vector<HashedRow> sorted(static_cast<std::size_t>(n));
     std::vector<std::int64_t> next(ends.begin(), ends.end() - 1);
     each_row([&](std::int64_t id) {
-        sorted[static_cast<std::size_t>(next[bucket_of(id)]++)] = {hashes[static_cast<std::size_t>(id)], id};
+        sorted[static_cast<std::size_t>(next[bucket_of(id)]++)] = {
+            hashes[static_cast<std::size_t>(id)], id};
     });
     auto repeats = std::make_shared<Repeats>();
     repeats->earlier_.resize(static_cast<std::size_t>(n));
     std::vector<std::uint32_t> most(buckets, 0);
-    watched_tasks(threads, static_cast<std::int64_t>(buckets), progress, "prepare", [&](std::int64_t b) {
-        const auto at = static_cast<std::size_t>(b);
-        const auto begin = sorted.begin() + ends[at], end = sorted.begin() + ends[at + 1];
-        std::stable_sort(begin, end, [](const HashedRow& l, const HashedRow& r) { return l.hash < r.hash; });
-        std::uint32_t before = 0;
-        for (auto row = begin; row != end; ++row) {
-            const bool equal = row != begin && row->hash == (row - 1)->hash && bits.equal(row->id, (row - 1)->id);
-            before = equal ? before + 1 : 0;
-            repeats->earlier_[static_cast<std::size_t>(row->id)] = before;
-            most[at] = std::max(most[at], before);
-        }
-    });
+    watched_tasks(
+        threads, static_cast<std::int64_t>(buckets), progress, "prepare", [&](std::int64_t b) {
+            const auto at = static_cast<std::size_t>(b);
+            const auto begin = sorted.begin() + ends[at], end = sorted.begin() + ends[at + 1];
+            std::stable_sort(
+                begin, end, [](const HashedRow& l, const HashedRow& r) { return l.hash < r.hash; });
+            std::uint32_t before = 0;
+            for (auto row = begin; row != end; ++row) {
+                const bool equal = row != begin && row->hash == (row - 1)->hash &&
+                                   bits.equal(row->id, (row - 1)->id);
+                before = equal ? before + 1 : 0;
+                repeats->earlier_[static_cast<std::size_t>(row->id)] = before;
+                most[at] = std::max(most[at], before);
+            }
+        });
     progress.throw_if_cancelled();
     return *std::max_element(most.begin(), most.end()) >= many_repeats ? repeats : nullptr;
 } catch (const std::bad_alloc&) {

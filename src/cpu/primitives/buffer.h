@@ -1,4 +1,5 @@
-// A cache-line aligned array of plain values, uninitialised; large ones on huge pages where the system has them.
+// A cache-line aligned array of plain values, uninitialised; large ones on huge pages where the
+// system has them.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,8 @@ class Buffer {
 public:
     Buffer() = default;
     explicit Buffer(std::int64_t count)
-        : data_(static_cast<T*>(allocate_bytes(static_cast<std::size_t>(count) * sizeof(T)))), count_(count) {}
+        : data_(static_cast<T*>(allocate_bytes(static_cast<std::size_t>(count) * sizeof(T)))),
+          count_(count) {}
     T* data() const { return data_.get(); }
     T& operator[](std::int64_t i) const { return data_.get()[i]; }
     std::int64_t size() const { return count_; }

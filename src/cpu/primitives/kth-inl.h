@@ -1,5 +1,5 @@
-// The k-th smallest of some values for one instruction set: bisection by counting, on integers in the order of the
-// values.
+// The k-th smallest of some values for one instruction set: bisection by counting, on integers in
+// the order of the values.
 #pragma once
 
 #include "cpu/primitives/kth.h"
@@ -40,7 +40,8 @@ float kth(float* values, std::int64_t count, std::int64_t k) {
         const Ints in = ordered((Ints)Floats::load_part(values + whole, rest));
         last = Floats::first(rest) ? in : last;
     }
-    Ints low = last, high = rest > 0 ? (Floats::first(rest) ? last : (~beyond - Ints{})) : (~beyond - Ints{});
+    Ints low = last,
+         high = rest > 0 ? (Floats::first(rest) ? last : (~beyond - Ints{})) : (~beyond - Ints{});
     for (std::int64_t i = 0; i < whole; i += lanes) {
         const Ints key = ordered(load(i));
         Floats::store(values + i, (Floats::V)key);

@@ -1,4 +1,5 @@
-// The k best of a stream of (rank, id), smaller first, with a threshold that is always that of all seen so far.
+// The k best of a stream of (rank, id), smaller first, with a threshold that is always that of all
+// seen so far.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +40,8 @@ public:
     }
 
 private:
-    static constexpr Neighbor none{std::numeric_limits<double>::infinity(), std::numeric_limits<std::int64_t>::max()};
+    static constexpr Neighbor none{std::numeric_limits<double>::infinity(),
+                                   std::numeric_limits<std::int64_t>::max()};
     static constexpr std::size_t most_sorted = 48;
 
     void push_heap(const Neighbor& candidate) {

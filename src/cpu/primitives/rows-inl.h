@@ -1,4 +1,5 @@
-// Rows of any element type as rows of binary64, for one instruction set; the loops are written for the vectoriser.
+// Rows of any element type as rows of binary64, for one instruction set; the loops are written for
+// the vectoriser.
 #pragma once
 
 #include "cpu/primitives/rows.h"
@@ -38,7 +39,8 @@ void widen_rows(const T* rows, std::int64_t stride, std::int64_t count, std::int
 #if KITH_LEVEL > 0
         if constexpr (std::is_same_v<T, float16>) {
             for (; j + 8 <= d; j += 8) {
-                const __m256 wide = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + j)));
+                const __m256 wide =
+                    _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + j)));
                 const __m256d low = _mm256_cvtps_pd(_mm256_castps256_ps128(wide));
                 const __m256d high = _mm256_cvtps_pd(_mm256_extractf128_ps(wide, 1));
                 _mm256_storeu_pd(to + j, low);
@@ -57,9 +59,11 @@ void widen_rows(const T* rows, std::int64_t stride, std::int64_t count, std::int
     }
 }
 
-void widen(const void* rows, ElementType type, std::int64_t stride, std::int64_t count, std::int64_t d, double* out,
-           std::int64_t out_stride, std::uint8_t* nan) {
-    const auto as = [&]<class T>(const T* typed) { widen_rows(typed, stride, count, d, out, out_stride, nan); };
+void widen(const void* rows, ElementType type, std::int64_t stride, std::int64_t count,
+           std::int64_t d, double* out, std::int64_t out_stride, std::uint8_t* nan) {
+    const auto as = [&]<class T>(const T* typed) {
+        widen_rows(typed, stride, count, d, out, out_stride, nan);
+    };
     switch (type) {
         case ElementType::f32:
             return as(static_cast<const float*>(rows));

@@ -12,11 +12,11 @@ const RowKernels& row_kernels(Isa isa) {
     return KITH_TABLE_OF(isa, row_kernel_table);
 }
 
-void widen_view(const RowKernels& kernels, const MatrixView& m, std::int64_t first, std::int64_t count, double* out,
-                std::int64_t out_stride, std::uint8_t* nan) {
+void widen_view(const RowKernels& kernels, const MatrixView& m, std::int64_t first,
+                std::int64_t count, double* out, std::int64_t out_stride, std::uint8_t* nan) {
     if (m.layout == Layout::row_major) {
-        const auto* start =
-            static_cast<const std::byte*>(m.data) + static_cast<std::size_t>(first * m.stride) * size_of(m.type);
+        const auto* start = static_cast<const std::byte*>(m.data) +
+                            static_cast<std::size_t>(first * m.stride) * size_of(m.type);
         kernels.widen(start, m.type, m.stride, count, m.cols, out, out_stride, nan);
         return;
     }

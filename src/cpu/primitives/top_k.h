@@ -16,13 +16,16 @@ struct Neighbor {
     }
 };
 
-// Appends below a threshold and cuts back to k when its buffer is full: amortised O(1) per accepted pair.
+// Appends below a threshold and cuts back to k when its buffer is full: amortised O(1) per accepted
+// pair.
 class TopK {
 public:
     explicit TopK(std::int64_t k) : k_(static_cast<std::size_t>(k)) {}
 
     // What one takes at most.
-    static std::int64_t bytes(std::int64_t k) { return (2 * k + 64) * static_cast<std::int64_t>(sizeof(Neighbor)); }
+    static std::int64_t bytes(std::int64_t k) {
+        return (2 * k + 64) * static_cast<std::int64_t>(sizeof(Neighbor));
+    }
 
     void push(double rank, std::int64_t id) {
         if (!enters(rank, id)) return;
@@ -51,7 +54,8 @@ public:
     // The best of them in order, k at most; nothing is pushed after it.
     const std::vector<Neighbor>& finish() {
         const std::size_t kept = std::min(k_, buffer_.size());
-        std::partial_sort(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(kept), buffer_.end());
+        std::partial_sort(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(kept),
+                          buffer_.end());
         buffer_.resize(kept);
         return buffer_;
     }
@@ -66,7 +70,8 @@ private:
 
     std::size_t k_;
     std::vector<Neighbor> buffer_;
-    Neighbor worst_{std::numeric_limits<double>::infinity(), std::numeric_limits<std::int64_t>::max()};
+    Neighbor worst_{std::numeric_limits<double>::infinity(),
+                    std::numeric_limits<std::int64_t>::max()};
 };
 
 }  // namespace kith::cpu

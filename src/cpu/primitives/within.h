@@ -7,8 +7,8 @@
 
 namespace kith::cpu {
 
-// Positions of the values that are at most `threshold` (`largest`: at least), ascending, into positions[count]; returns
-// how many. NaN is never within; nothing is within NaN.
+// Positions of the values that are at most `threshold` (`largest`: at least), ascending, into
+// positions[count]; returns how many. NaN is never within; nothing is within NaN.
 template <class T>
 using Within = std::int64_t (*)(const T* values, std::int64_t count, T threshold, bool largest,
                                 std::uint32_t* positions);

@@ -55,7 +55,8 @@ public:
         const double w = inner_ * terms.scale, size = std::abs(w) + std::abs(terms.offset);
         const double upper = (w + terms.offset - size * 0x1p-48) / terms.growth - terms.error;
         const double value = upper - std::abs(upper) * 0x1p-21;
-        return value < infinity ? exact::round_down(value) : -std::numeric_limits<float>::infinity();
+        return value < infinity ? exact::round_down(value)
+                                : -std::numeric_limits<float>::infinity();
     }
 
 private:
@@ -65,8 +66,8 @@ private:
         return open_ ? distance < r_ : distance <= r_;
     }
 
-    // The largest key that is within, by bisection over binary64. What a report that may fall deviates by is less than
-    // 2^-34 of the key for each power that a root takes.
+    // The largest key that is within, by bisection over binary64. What a report that may fall
+    // deviates by is less than 2^-34 of the key for each power that a root takes.
     void find_bounds() {
         constexpr double infinity = std::numeric_limits<double>::infinity();
         using Order = exact::Order<double>;

@@ -1,4 +1,5 @@
-// One query against a tree: all points whose distance keys are within bounds that are known beforehand.
+// One query against a tree: all points whose distance keys are within bounds that are known
+// beforehand.
 #pragma once
 
 #include <bit>
@@ -14,12 +15,13 @@ public:
     BallTraversal(const Tree& tree, const TreeKernels& kernels, const metric::Params& params)
         : tree_(tree), kernels_(kernels), params_(params) {}
 
-    // take(key, id) of every point with a key of at most `outer` for the query q, mapped and without NaN, except that
-    // of boxes whose keys are all at most `inner` (NaN: there are none) points are only counted, by take_all(points).
-    // Ends early when go_on(), which is asked now and then, says so.
+    // take(key, id) of every point with a key of at most `outer` for the query q, mapped and
+    // without NaN, except that of boxes whose keys are all at most `inner` (NaN: there are none)
+    // points are only counted, by take_all(points). Ends early when go_on(), which is asked now and
+    // then, says so.
     template <class Take, class TakeAll, class GoOn>
-    void visit(const double* q, double outer, double inner, const Take& take, const TakeAll& take_all,
-               const GoOn& go_on) {
+    void visit(const double* q, double outer, double inner, const Take& take,
+               const TakeAll& take_all, const GoOn& go_on) {
         if (tree_.points() == 0) return;
         // Farthest points are known of finite queries.
         for (std::int64_t j = 0; j < params_.d; ++j)
@@ -64,16 +66,19 @@ private:
 
     // The boxes of a node that may hold such points wait.
     template <class TakeAll>
-    void push(const double* q, int level, std::int64_t node, double outer, double inner, const TakeAll& take_all) {
+    void push(const double* q, int level, std::int64_t node, double outer, double inner,
+              const TakeAll& take_all) {
         const double* const ends = tree_.bounds(level, node);
         std::uint64_t within = kernels_.bounds(q, ends, outer, params_, out_);
         within &= ~std::uint64_t{0} >> (64 - tree_.boxes(level, node));
         if (inner == inner && within) {
             std::uint64_t whole = within & kernels_.reaches(q, ends, inner, params_, out_);
             within &= ~whole;
-            for (; whole; whole &= whole - 1) take_all(tree_.count(level, node * node_boxes + std::countr_zero(whole)));
+            for (; whole; whole &= whole - 1)
+                take_all(tree_.count(level, node * node_boxes + std::countr_zero(whole)));
         }
-        for (; within; within &= within - 1) boxes_[waiting_++] = {node * node_boxes + std::countr_zero(within), level};
+        for (; within; within &= within - 1)
+            boxes_[waiting_++] = {node * node_boxes + std::countr_zero(within), level};
     }
 
     const Tree& tree_;

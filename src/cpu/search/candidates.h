@@ -1,4 +1,5 @@
-// One query in the filter: a threshold that only falls, and the candidates, points that may be among the k nearest.
+// One query in the filter: a threshold that only falls, and the candidates, points that may be
+// among the k nearest.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,8 @@ struct Candidate {
 
 class Candidates {
 public:
-    // Room for `room` appends is kept between calls of tighten(), which is due after `behind` at the latest.
+    // Room for `room` appends is kept between calls of tighten(), which is due after `behind` at
+    // the latest.
     Candidates(std::int64_t k, const QueryTerms& terms, std::int64_t room,
                std::int64_t behind = std::numeric_limits<std::int64_t>::max(),
                KthSmallest kth = kth_smallest(Isa::baseline))
@@ -35,7 +37,8 @@ public:
 
     float threshold() const { return threshold_; }
     bool full() const {
-        return list_.size() + room_ > list_.capacity() || (list_.size() >= due_ && list_.size() - due_ >= behind_);
+        return list_.size() + room_ > list_.capacity() ||
+               (list_.size() >= due_ && list_.size() - due_ >= behind_);
     }
 
     // NaN or -inf is a point that the bound does not cover.
@@ -49,23 +52,25 @@ public:
         if (threshold < threshold_) threshold_ = threshold;
     }
 
-    // From here on thresholds follow from the rank-th upper value: of less than k they are guesses, which the answer
-    // has to prove (guess()).
+    // From here on thresholds follow from the rank-th upper value: of less than k they are guesses,
+    // which the answer has to prove (guess()).
     void set_rank(std::int64_t rank) {
         rank_ = static_cast<std::size_t>(rank);
         due_ = std::max(rank_, list_.size());
     }
-    // The lowest threshold that was guessed: no point that is not above it has been dropped without a proof.
+    // The lowest threshold that was guessed: no point that is not above it has been dropped without
+    // a proof.
     float guess() const { return guess_; }
 
-    // The k-th smallest upper value bounds the k-th distance key: lowers the threshold to it and drops what is above.
-    // False if that left the list nearly full.
-    // `upper` is for what it computes: one serves many lists.
+    // The k-th smallest upper value bounds the k-th distance key: lowers the threshold to it and
+    // drops what is above. False if that left the list nearly full. `upper` is for what it
+    // computes: one serves many lists.
     bool tighten(std::vector<float>& upper) {
         if (list_.size() >= rank_) {
             upper.resize(list_.size());
             for (std::size_t i = 0; i < list_.size(); ++i) upper[i] = list_[i].high;
-            const float kth = kth_(upper.data(), std::ssize(upper), static_cast<std::int64_t>(rank_));
+            const float kth =
+                kth_(upper.data(), std::ssize(upper), static_cast<std::int64_t>(rank_));
             lower(terms_.threshold_from_upper(static_cast<double>(kth)));
             if (rank_ < k_) guess_ = threshold_;
         }

@@ -14,7 +14,8 @@ constexpr std::size_t queries_ahead = 4;
 
 }  // namespace
 
-CoarseFilter::CoarseFilter(const Search& search, const Filter& filter, Shortlist& list, std::int64_t count)
+CoarseFilter::CoarseFilter(const Search& search, const Filter& filter, Shortlist& list,
+                           std::int64_t count)
     : search_(search),
       filter_(filter),
       list_(list),
@@ -31,8 +32,9 @@ CoarseFilter::CoarseFilter(const Search& search, const Filter& filter, Shortlist
       read_(thresholds_.size(), 0),
       passed_(thresholds_.size() + 1) {
     for (std::int64_t i = 0; i < count; ++i)
-        list.add_query(whole_ ? whole_->query(kernels_, list.rows().row(i), query(i))
-                              : filter.query(list.rows(), i, kernels_, reinterpret_cast<float*>(query(i))));
+        list.add_query(
+            whole_ ? whole_->query(kernels_, list.rows().row(i), query(i))
+                   : filter.query(list.rows(), i, kernels_, reinterpret_cast<float*>(query(i))));
     if (whole_) list.set_whole(*whole_, queries_.data());
     const std::int64_t words = filter.query_words();
     Buffer<float> forms(count * words);
@@ -41,7 +43,8 @@ CoarseFilter::CoarseFilter(const Search& search, const Filter& filter, Shortlist
         const bool used = list.filtered(i);
         if (used) tiles_.set(i, forms.data() + i * words, words);
         QueryTerms& terms = terms_[static_cast<std::size_t>(i)];
-        // Values of whole rows are distance keys, those of others w, whose thresholds have their error in them.
+        // Values of whole rows are distance keys, those of others w, whose thresholds have their
+        // error in them.
         if (!whole_) terms.scale = 1, terms.offset = 0, terms.error -= list.error(i);
         if (!used) terms = {};
         follow(i);
@@ -52,7 +55,9 @@ CoarseFilter::CoarseFilter(const Search& search, const Filter& filter, Shortlist
 void CoarseFilter::follow(std::int64_t i) {
     const auto at = static_cast<std::size_t>(i);
     const float of_rows = list_.thresholds()[i];
-    thresholds_[at] = std::isfinite(of_rows) ? terms_[at].threshold_from_rank(static_cast<double>(of_rows)) : of_rows;
+    thresholds_[at] = std::isfinite(of_rows)
+                          ? terms_[at].threshold_from_rank(static_cast<double>(of_rows))
+                          : of_rows;
 }
 
 void CoarseFilter::group(std::int64_t p) {
@@ -60,26 +65,27 @@ void CoarseFilter::group(std::int64_t p) {
     std::uint32_t points = 0, seen = 0;
     bool known = false;
     std::size_t count = 0;
-    tiles_.compare(panel, thresholds_.data(), filter_.exponent(),
-                   [&](std::int64_t first, std::int64_t here, const std::uint32_t* hits, const float*) {
-                       // Of a few queries few panels have a hit at all.
-                       if (!known) points = search_.candidates_of(panel, p * panel_points);
-                       known = true;
-                       // Without a branch that depends on a query.
-                       std::uint32_t all = 0;
-                       for (std::int64_t i = 0; i < here; ++i) {
-                           const std::uint32_t lanes = hits[i] & points;
-                           passed_[count] = {static_cast<std::int32_t>(first + i), lanes};
-                           count += lanes != 0;
-                           all |= lanes;
-                       }
-                       // Here, not by a function: a call of one that does nothing else is left out by gcc 12.
-                       for (std::uint32_t fresh = all & ~seen; fresh; fresh &= fresh - 1) {
-                           const std::byte* const next = row(p * panel_points + std::countr_zero(fresh));
-                           for (std::int64_t j = 0; j < row_bytes_; j += 64) __builtin_prefetch(next + j);
-                       }
-                       seen |= all;
-                   });
+    tiles_.compare(
+        panel, thresholds_.data(), filter_.exponent(),
+        [&](std::int64_t first, std::int64_t here, const std::uint32_t* hits, const float*) {
+            // Of a few queries few panels have a hit at all.
+            if (!known) points = search_.candidates_of(panel, p * panel_points);
+            known = true;
+            // Without a branch that depends on a query.
+            std::uint32_t all = 0;
+            for (std::int64_t i = 0; i < here; ++i) {
+                const std::uint32_t lanes = hits[i] & points;
+                passed_[count] = {static_cast<std::int32_t>(first + i), lanes};
+                count += lanes != 0;
+                all |= lanes;
+            }
+            // Here, not by a function: a call of one that does nothing else is left out by gcc 12.
+            for (std::uint32_t fresh = all & ~seen; fresh; fresh &= fresh - 1) {
+                const std::byte* const next = row(p * panel_points + std::countr_zero(fresh));
+                for (std::int64_t j = 0; j < row_bytes_; j += 64) __builtin_prefetch(next + j);
+            }
+            seen |= all;
+        });
     for (std::size_t at = 0; at < count; ++at) {
         if (at + queries_ahead < count) {
             const std::byte* const next = query(passed_[at + queries_ahead].query);

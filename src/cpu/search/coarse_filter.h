@@ -1,4 +1,5 @@
-// The filter of coarse panels, along a projection or of whole numbers of 8 bits, then of each candidate by its row.
+// The filter of coarse panels, along a projection or of whole numbers of 8 bits, then of each
+// candidate by its row.
 #pragma once
 
 #include <vector>
@@ -9,8 +10,8 @@
 
 namespace kith::cpu {
 
-// `filter` is a coarse one. Values of its panels bound those of its rows from below, which decide what
-// the shortlist is offered; thresholds of the panels follow from the rows'.
+// `filter` is a coarse one. Values of its panels bound those of its rows from below, which decide
+// what the shortlist is offered; thresholds of the panels follow from the rows'.
 class CoarseFilter {
 public:
     CoarseFilter(const Search& search, const Filter& filter, Shortlist& list, std::int64_t count);

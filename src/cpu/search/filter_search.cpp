@@ -1,5 +1,5 @@
-// Filter and refine. Two filters share everything but their inner loop: packed panels against tiles of queries, and for
-// a few queries a single pass over the caller's rows (row_filter.h).
+// Filter and refine. Two filters share everything but their inner loop: packed panels against tiles
+// of queries, and for a few queries a single pass over the caller's rows (row_filter.h).
 #include "cpu/search/filter_search.h"
 
 #include <algorithm>
@@ -21,14 +21,15 @@ namespace {
 // Packed queries of a block: with a panel beside them they fit into L2.
 constexpr std::int64_t block_bytes = 384 << 10;
 constexpr std::int64_t max_block_tiles = 16;
-// Panels of so many bytes are read again by each of many small blocks rather than split into ranges, in each of which a
-// query finds its threshold anew: 100 queries, k 10, two threads of a Zen 5: 2.2 times as fast at n 1,000, d 16, 1.3
-// times at n 10,000, d 128; no difference at 100,000.
+// Panels of so many bytes are read again by each of many small blocks rather than split into
+// ranges, in each of which a query finds its threshold anew: 100 queries, k 10, two threads of a
+// Zen 5: 2.2 times as fast at n 1,000, d 16, 1.3 times at n 10,000, d 128; no difference at
+// 100,000.
 constexpr std::int64_t near_bytes = 3 << 20;
 // Bytes of neighbours that all queries keep between ranges of the points.
 constexpr std::int64_t kept_bytes = 256 << 20;
-// A query with more candidates than n over max_share (or these few) is left to the next filter, or scanned: refining a
-// candidate costs several times what scanning a point does.
+// A query with more candidates than n over max_share (or these few) is left to the next filter, or
+// scanned: refining a candidate costs several times what scanning a point does.
 constexpr double max_share = 20;
 constexpr std::int64_t few_candidates = 1024;
 // One with coarse panels that reads more rows than most_read_share of n (or these few) as well.
@@ -59,7 +60,8 @@ public:
         std::uint32_t points = 0;
         bool known = false;
         queries_.compare(panel, list_.thresholds(), filter_.exponent(),
-                         [&](std::int64_t first, std::int64_t here, const std::uint32_t* hits, const float* values) {
+                         [&](std::int64_t first, std::int64_t here, const std::uint32_t* hits,
+                             const float* values) {
                              // Few panels have a hit at all.
                              if (!known) points = search_.candidates_of(panel, p * panel_points);
                              known = true;
@@ -73,7 +75,8 @@ public:
     void follow() {}
 
 private:
-    void offer(std::int64_t i, std::int64_t p, const float* panel, std::uint32_t hits, const float* values) {
+    void offer(std::int64_t i, std::int64_t p, const float* panel, std::uint32_t hits,
+               const float* values) {
         for (; hits; hits &= hits - 1) {
             const int lane = std::countr_zero(hits);
             list_.offer(i, values[lane], panel[panel_points + lane], p * panel_points + lane);
@@ -88,11 +91,14 @@ private:
     QueryTiles queries_;
 };
 
-// What a search takes one thread, by half or twice: Zen 5, AVX-512, n 1,000 to 100,000, d 16 and 128, q 1 to 100, k 10.
+// What a search takes one thread, by half or twice: Zen 5, AVX-512, n 1,000 to 100,000, d 16 and
+// 128, q 1 to 100, k 10.
 machine::ThreadPool::Cost cost(std::int64_t n, std::int64_t q, std::int64_t d) {
     constexpr double per_query = 3, per_pair = 0.3e-3, per_value = 0.015e-3;
-    const auto queries = static_cast<double>(q), points = static_cast<double>(n), values = static_cast<double>(d);
-    return machine::ThreadPool::Cost(queries * (per_query + points * (per_pair + per_value * values)));
+    const auto queries = static_cast<double>(q), points = static_cast<double>(n),
+               values = static_cast<double>(d);
+    return machine::ThreadPool::Cost(queries *
+                                     (per_query + points * (per_pair + per_value * values)));
 }
 // A search of less is left to one thread: it would take two about as long.
 constexpr machine::ThreadPool::Cost least_to_share{8};
@@ -105,12 +111,13 @@ struct TaskSchedule {
 };
 
 // `tile`: queries to be kept together where there are enough for every task, 0 for none.
-TaskSchedule make_schedule(std::int64_t n, std::int64_t q, std::int64_t tile, std::int64_t block, std::int64_t k,
-                           int threads) {
+TaskSchedule make_schedule(std::int64_t n, std::int64_t q, std::int64_t tile, std::int64_t block,
+                           std::int64_t k, int threads) {
     const std::int64_t tasks = threads > 1 ? 2 * threads : 1;
     const auto share = [q](std::int64_t parts) { return (q + parts - 1) / parts; };
     TaskSchedule c;
-    c.block = tile > 0 && q >= tasks * tile ? (share(tasks) + tile - 1) / tile * tile : share(threads);
+    c.block =
+        tile > 0 && q >= tasks * tile ? (share(tasks) + tile - 1) / tile * tile : share(threads);
     c.block = std::clamp<std::int64_t>(c.block, 1, block);
     c.blocks = (q + c.block - 1) / c.block;
     c.groups = (n + panel_points - 1) / panel_points;
@@ -121,33 +128,37 @@ TaskSchedule make_schedule(std::int64_t n, std::int64_t q, std::int64_t tile, st
 
 // So many queries are tried at least before a filter is given up for all that follow.
 constexpr std::int64_t min_tried = 64;
-// Of so many queries a few, all over them, are tried with a projection first: they may be unlike the points, whose
-// sample has said that it pays.
+// Of so many queries a few, all over them, are tried with a projection first: they may be unlike
+// the points, whose sample has said that it pays.
 constexpr std::size_t least_piloted = 512, pilots = 64;
-// So many queries are worth guessing thresholds: of fewer the first, which try it, are too large a share.
+// So many queries are worth guessing thresholds: of fewer the first, which try it, are too large a
+// share.
 constexpr std::int64_t least_guessed = 1024;
-// Packing points takes as long as reading all rows behind a projection does for some hundred queries, and as scanning
-// does for some thirty: it is spared until so many readings have been spent instead, of which a scan takes a few.
+// Packing points takes as long as reading all rows behind a projection does for some hundred
+// queries, and as scanning does for some thirty: it is spared until so many readings have been
+// spent instead, of which a scan takes a few.
 constexpr std::int64_t most_spared = 64, readings_of_scan = 4;
 using strategy::Causes, strategy::Numbers, strategy::Queries, strategy::raise;
 
-// Answers queries `numbers`, and returns those without an answer. `make_filter(shortlist, count)` prepares a block's
-// queries, evaluates groups for them and follows thresholds.
+// Answers queries `numbers`, and returns those without an answer. `make_filter(shortlist, count)`
+// prepares a block's queries, evaluates groups for them and follows thresholds.
 template <class MakeFilter>
-Numbers search_blocks(NearestCall& call, const Search& s, const Numbers& numbers, const TaskSchedule& c, int threads,
-                      const MakeFilter& make_filter) {
+Numbers search_blocks(NearestCall& call, const Search& s, const Numbers& numbers,
+                      const TaskSchedule& c, int threads, const MakeFilter& make_filter) {
     ProgressMeter& progress = call.progress;
     const Results& results = call.results;
     Causes& causes = call.chain.causes();
     const std::int64_t n = s.points.rows.rows, q = static_cast<std::int64_t>(numbers.size());
-    std::vector<std::vector<TopK>> partial(static_cast<std::size_t>(c.ranges > 1 ? c.blocks * c.ranges : 0));
+    std::vector<std::vector<TopK>> partial(
+        static_cast<std::size_t>(c.ranges > 1 ? c.blocks * c.ranges : 0));
     std::vector<std::atomic<bool>> unanswered(static_cast<std::size_t>(q));
     std::vector<double> distance_keys(static_cast<std::size_t>(c.blocks * c.ranges));
     std::atomic<std::int64_t> tried{0}, given_up{0};
     const auto answer = [&](std::int64_t task, int worker) {
         const std::int64_t first = task / c.ranges * c.block, here = std::min(c.block, q - first);
         const std::int64_t range = task % c.ranges;
-        const std::int64_t begin = range * c.groups / c.ranges, groups = (range + 1) * c.groups / c.ranges - begin;
+        const std::int64_t begin = range * c.groups / c.ranges,
+                           groups = (range + 1) * c.groups / c.ranges - begin;
         const auto points_of = [&](std::int64_t g) {
             return std::min<std::int64_t>(panel_points, n - (begin + g) * panel_points);
         };
@@ -156,7 +167,8 @@ Numbers search_blocks(NearestCall& call, const Search& s, const Numbers& numbers
         auto block_filter = make_filter(list, here);
         const std::int64_t stride = block_filter.stride(groups);
         const std::int64_t group_work = panel_points * here * s.points.rows.cols;
-        const auto groups_per_report = std::clamp<std::int64_t>(work_per_report / group_work, 1, max_groups_per_report);
+        const auto groups_per_report =
+            std::clamp<std::int64_t>(work_per_report / group_work, 1, max_groups_per_report);
         double unreported = 0;
         for (std::int64_t g = 0, at = 0; g < groups; ++g) {
             if (!hopeless) block_filter.group(begin + at);
@@ -180,7 +192,8 @@ Numbers search_blocks(NearestCall& call, const Search& s, const Numbers& numbers
         if (progress.cancelled()) return;
         distance_keys[static_cast<std::size_t>(task)] = list.distance_keys();
         for (std::int64_t i = 0; i < here; ++i) {
-            const bool answered = list.has_nan(i) || list.alike(i) || (list.filtered(i) && !hopeless);
+            const bool answered =
+                list.has_nan(i) || list.alike(i) || (list.filtered(i) && !hopeless);
             raise(causes[static_cast<std::size_t>(numbers[static_cast<std::size_t>(first + i)])],
                   answered || !list.filtered(i) ? list.cause(i) : exact::Cause::not_tried);
             tried += 1;
@@ -188,11 +201,14 @@ Numbers search_blocks(NearestCall& call, const Search& s, const Numbers& numbers
                 given_up += 1;
                 unanswered[static_cast<std::size_t>(first + i)] = true;
             }
-            if (c.ranges > 1) partial[static_cast<std::size_t>(task)].push_back(std::move(list.best(i)));
-            else if (answered) results.put(numbers[static_cast<std::size_t>(first + i)], list.best(i));
+            if (c.ranges > 1)
+                partial[static_cast<std::size_t>(task)].push_back(std::move(list.best(i)));
+            else if (answered)
+                results.put(numbers[static_cast<std::size_t>(first + i)], list.best(i));
         }
     };
-    watched_tasks(threads, c.blocks * c.ranges, progress, "search", answer, cost(n, q, s.points.rows.cols));
+    watched_tasks(threads, c.blocks * c.ranges, progress, "search", answer,
+                  cost(n, q, s.points.rows.cols));
     Numbers left;
     if (progress.cancelled()) return left;
     for (std::int64_t i = 0; i < q; ++i) {
@@ -216,25 +232,29 @@ Numbers search_blocks(NearestCall& call, const Search& s, const Numbers& numbers
 // What a search of so many ranges of the points gives up.
 void limit_candidates(Search& s, std::int64_t ranges) {
     const auto n = static_cast<double>(s.points.rows.rows), parts = static_cast<double>(ranges);
-    s.max_candidates = std::max(n / max_share / parts, static_cast<double>(8 * s.k + few_candidates));
+    s.max_candidates =
+        std::max(n / max_share / parts, static_cast<double>(8 * s.k + few_candidates));
     if (!s.read_all) s.max_rows_read = std::max(most_read_share * n / parts, few_rows_read);
 }
 
 int threads_for(const NearestCall& call, std::int64_t q) {
-    return cost(call.points.rows.rows, q, call.points.rows.cols) < least_to_share ? 1 : call.threads;
+    return cost(call.points.rows.rows, q, call.points.rows.cols) < least_to_share ? 1
+                                                                                  : call.threads;
 }
 
-// Runs the filter of that rounding on queries `numbers`, of which `left` are without an answer; false where the points
-// have none.
+// Runs the filter of that rounding on queries `numbers`, of which `left` are without an answer;
+// false where the points have none.
 bool filter_with(NearestCall& call, Rounding rounding, const Numbers& numbers, Numbers& left) {
     const std::int64_t n = call.points.rows.rows, q = std::ssize(numbers);
     const int threads = threads_for(call, q);
-    const Filter* filter = call.points.filter(call.isa, threads, rounding, call.progress, call.plan.forced);
+    const Filter* filter =
+        call.points.filter(call.isa, threads, rounding, call.progress, call.plan.forced);
     if (!filter) return false;
     const Tiles& tiles = filter->tiles(tile_kernels(call.isa));
     const std::int64_t width = tiles.queries;
     std::int64_t block =
-        std::clamp<std::int64_t>(block_bytes / (4 * filter->words()) / width, 1, max_block_tiles) * width;
+        std::clamp<std::int64_t>(block_bytes / (4 * filter->words()) / width, 1, max_block_tiles) *
+        width;
     if (is_coarse(rounding)) block = coarse_query_block / width * width;
     if (call.query_tile > 0) block = std::min(block, call.query_tile);
     const bool near = 4 * filter->words() * n <= near_bytes;
@@ -244,8 +264,10 @@ bool filter_with(NearestCall& call, Rounding rounding, const Numbers& numbers, N
     // Each range has first points of its own, too few of them.
     if (c.ranges > 1) s.guesses = nullptr;
     const auto search_with = [&]<class BlockFilter>(std::type_identity<BlockFilter>) {
-        left = search_blocks(call, s, numbers, c, threads,
-                             [&](Shortlist& list, std::int64_t count) { return BlockFilter(s, *filter, list, count); });
+        left =
+            search_blocks(call, s, numbers, c, threads, [&](Shortlist& list, std::int64_t count) {
+                return BlockFilter(s, *filter, list, count);
+            });
     };
     if (is_coarse(rounding)) search_with(std::type_identity<CoarseFilter>{});
     else search_with(std::type_identity<PanelFilter>{});
@@ -254,9 +276,11 @@ bool filter_with(NearestCall& call, Rounding rounding, const Numbers& numbers, N
 
 // The same; none of no queries, or of a call that is cancelled.
 bool filter_some(NearestCall& call, Rounding rounding, const Numbers& numbers, Numbers& left) {
-    if (numbers.empty() || call.progress.cancelled() || !filter_with(call, rounding, numbers, left)) return false;
+    if (numbers.empty() || call.progress.cancelled() || !filter_with(call, rounding, numbers, left))
+        return false;
     // It has counted the pairs of queries that it leaves.
-    call.progress.add(-static_cast<double>(call.points.rows.rows) * static_cast<double>(left.size()));
+    call.progress.add(-static_cast<double>(call.points.rows.rows) *
+                      static_cast<double>(left.size()));
     return true;
 }
 
@@ -273,18 +297,22 @@ bool filter_guessing(NearestCall& call, Rounding rounding, const Numbers& number
     return true;
 }
 
-// Whether packing the points for so few queries, which a filter has left, takes longer than answering them without,
-// each in that many readings of the rows. Logarithms are as long as many.
-bool spared(const NearestCall& call, Rounding rounding, std::int64_t queries, std::int64_t readings) {
+// Whether packing the points for so few queries, which a filter has left, takes longer than
+// answering them without, each in that many readings of the rows. Logarithms are as long as many.
+bool spared(const NearestCall& call, Rounding rounding, std::int64_t queries,
+            std::int64_t readings) {
     const metric::Traits& traits = metric_kernels(call.points.metric.id, call.isa).traits;
     return call.filtered() && metric::product_form(traits) != metric::Gemm::cross_entropy &&
-           !call.points.packed(call.isa, rounding) && call.spared_before + queries * readings <= most_spared;
+           !call.points.packed(call.isa, rounding) &&
+           call.spared_before + queries * readings <= most_spared;
 }
 
-constexpr const char* few_to_pack = "packing the points takes longer than scanning for so few queries";
+constexpr const char* few_to_pack =
+    "packing the points takes longer than scanning for so few queries";
 constexpr const char* not_covered = "its bound does not cover the points";
 
-// Queries that have read too many rows of coarse panels read on, where packing all coordinates for them takes longer.
+// Queries that have read too many rows of coarse panels read on, where packing all coordinates for
+// them takes longer.
 const char* read_on(NearestCall& call, const Numbers& numbers, Numbers& left) {
     const Rounding product = product_rounding(call.isa, call.points.rows.cols);
     if (!call.coarse_pays) return "the panels leave too many rows of most queries";
@@ -305,23 +333,24 @@ const Numbers& numbers_of(NearestCall& call, const Queries& queries) {
 }  // namespace
 
 bool rows_serve(const NearestCall& call, Rounding rounding) {
-    return call.chain.count() <= max_row_queries && !is_coarse(rounding) && !call.points.packed(call.isa, rounding) &&
-           row_filter_serves(call.points, call.queries);
+    return call.chain.count() <= max_row_queries && !is_coarse(rounding) &&
+           !call.points.packed(call.isa, rounding) && row_filter_serves(call.points, call.queries);
 }
 
-const char* nearest_by_panels(NearestCall& call, const Strategy& strategy, Rounding rounding, const Queries& queries,
-                              Numbers& left) {
+const char* nearest_by_panels(NearestCall& call, const Strategy& strategy, Rounding rounding,
+                              const Queries& queries, Numbers& left) {
     if (spared(call, rounding, queries.count, readings_of_scan)) return few_to_pack;
     if (!filter_guessing(call, rounding, numbers_of(call, queries), left)) return not_covered;
     call.ran(strategy, rounding);
     return nullptr;
 }
 
-const char* nearest_by_coarse_panels(NearestCall& call, const Strategy& strategy, Path path, const Queries& queries,
-                                     Numbers& left) {
+const char* nearest_by_coarse_panels(NearestCall& call, const Strategy& strategy, Path path,
+                                     const Queries& queries, Numbers& left) {
     const Points& points = call.points;
     if (call.when == When::unlimited) return read_on(call, *queries.numbers, left);
-    if (call.when == When::without_repeats) return nearest_by_panels(call, strategy, call.rounding, queries, left);
+    if (call.when == When::without_repeats)
+        return nearest_by_panels(call, strategy, call.rounding, queries, left);
     const Rounding own = points.rounding(path, call.queries, call.isa);
     const bool forced = call.plan.forced;
     const MatrixView* const tried = call.only && !call.graph ? &call.queries : nullptr;
@@ -335,7 +364,8 @@ const char* nearest_by_coarse_panels(NearestCall& call, const Strategy& strategy
     if (all.size() >= least_piloted) {
         const std::size_t step = all.size() / pilots;
         some.clear();
-        for (std::size_t i = 0; i < all.size(); ++i) (i % step == 0 ? some : rest).push_back(all[i]);
+        for (std::size_t i = 0; i < all.size(); ++i)
+            (i % step == 0 ? some : rest).push_back(all[i]);
     }
     for (const Numbers* const part : {&some, &rest}) {
         if (part->empty()) continue;
@@ -360,11 +390,14 @@ const char* nearest_by_rows(NearestCall& call, const Queries& queries, Numbers& 
     const std::int64_t q = std::ssize(numbers);
     const int threads = threads_for(call, q);
     Search s = call.search;
-    const TaskSchedule c = make_schedule(call.points.rows.rows, q, 0, max_row_queries, s.k, threads);
+    const TaskSchedule c =
+        make_schedule(call.points.rows.rows, q, 0, max_row_queries, s.k, threads);
     limit_candidates(s, c.ranges);
-    left = search_blocks(call, s, numbers, c, threads,
-                         [&](Shortlist& list, std::int64_t count) { return RowFilter(s, list, count); });
-    call.progress.add(-static_cast<double>(call.points.rows.rows) * static_cast<double>(left.size()));
+    left = search_blocks(call, s, numbers, c, threads, [&](Shortlist& list, std::int64_t count) {
+        return RowFilter(s, list, count);
+    });
+    call.progress.add(-static_cast<double>(call.points.rows.rows) *
+                      static_cast<double>(left.size()));
     call.by_rows = true;
     return nullptr;
 }

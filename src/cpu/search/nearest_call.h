@@ -1,4 +1,5 @@
-// What the attempts at the k nearest share: what is asked for, and what has been found out on the way.
+// What the attempts at the k nearest share: what is asked for, and what has been found out on the
+// way.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +31,8 @@ struct NearestCall {
 
     When when = When::first;  // of the step
     Path path = Path::exact;  // that rows stand in for
-    // The attempts so far: the one that ran last, with what rounding; coarse panels, where points have such, and
-    // whether they answer most queries; the few rows as they are.
+    // The attempts so far: the one that ran last, with what rounding; coarse panels, where points
+    // have such, and whether they answer most queries; the few rows as they are.
     const Strategy* used = nullptr;
     Rounding rounding = Rounding::f32;
     const Strategy* coarse = nullptr;

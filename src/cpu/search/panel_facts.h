@@ -9,14 +9,18 @@ namespace kith::cpu {
 
 inline const char* obstacle_of_products(const strategy::Problem& p) {
     if (p.user) return "needs a built-in metric";
-    return metric::product_form(p.traits) == metric::Gemm::none ? "needs a metric with a matrix-product form" : nullptr;
+    return metric::product_form(p.traits) == metric::Gemm::none
+               ? "needs a metric with a matrix-product form"
+               : nullptr;
 }
 
 inline const char* obstacle_of_coarse(const strategy::Problem& p) {
     if (p.user) return "needs a built-in metric";
-    if (metric::product_form(p.traits) == metric::Gemm::cross_entropy) return "needs products of coordinates";
+    if (metric::product_form(p.traits) == metric::Gemm::cross_entropy)
+        return "needs products of coordinates";
     if (const char* const reason = obstacle_of_products(p)) return reason;
-    return p.task == strategy::Task::within ? "serves a number of neighbours, not a radius" : nullptr;
+    return p.task == strategy::Task::within ? "serves a number of neighbours, not a radius"
+                                            : nullptr;
 }
 
 // Instructions of products of bf16 and bytes are beside these.

@@ -5,7 +5,8 @@
 
 namespace kith::cpu {
 
-RadiusBlock::RadiusBlock(const RadiusSearch& search, const std::int64_t* numbers, std::int64_t count)
+RadiusBlock::RadiusBlock(const RadiusSearch& search, const std::int64_t* numbers,
+                         std::int64_t count)
     : search_(search),
       count_(count),
       distance_keys_(search.points.metric, search.isa),
@@ -85,7 +86,8 @@ void RadiusBlock::finish() {
         if (!pending_[static_cast<std::size_t>(i)].empty()) refine(i);
 }
 
-void RadiusBlock::scan(std::int64_t i, RowBlock& tile, std::int64_t first, std::int64_t count, double* keys) {
+void RadiusBlock::scan(std::int64_t i, RowBlock& tile, std::int64_t first, std::int64_t count,
+                       double* keys) {
     const Ball& ball = balls_[static_cast<std::size_t>(i)];
     if (has_nan(i) || ball.empty()) return;
     distance_keys_.compute(rows_, i, tile, count, keys);

@@ -1,7 +1,7 @@
-// A block of queries on one thread, from filter values to the points within the radius: those that the bound leaves
-// open are candidates, whose canonical distances decide. Not a Shortlist (shortlist.h): its threshold stands still, so
-// that nothing is dropped once it was kept, no list is full, and no upper value is remembered; what both do is
-// DistanceKeys and ScatteredKeys.
+// A block of queries on one thread, from filter values to the points within the radius: those that
+// the bound leaves open are candidates, whose canonical distances decide. Not a Shortlist
+// (shortlist.h): its threshold stands still, so that nothing is dropped once it was kept, no list
+// is full, and no upper value is remembered; what both do is DistanceKeys and ScatteredKeys.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ struct RadiusSearch {
     std::int64_t first_own;
     bool counts;  // no lists
     Isa isa;
-    // Of each query in one range of the points, candidates up to here are refined in vain; beyond, the query is left to
-    // the next filter.
+    // Of each query in one range of the points, candidates up to here are refined in vain; beyond,
+    // the query is left to the next filter.
     double max_needless = std::numeric_limits<double>::infinity();
 };
 
@@ -41,7 +41,8 @@ public:
     // The terms of query i, for every i in order.
     void add_query(const QueryTerms& terms);
     bool has_nan(std::int64_t i) const { return rows_.nan()[i] != 0; }
-    // Whether the filter answers it; one with a NaN and one that nothing is within reach of it does at once.
+    // Whether the filter answers it; one with a NaN and one that nothing is within reach of it does
+    // at once.
     bool answered(std::int64_t i) const { return answered_[static_cast<std::size_t>(i)] != 0; }
     exact::Cause cause(std::int64_t i) const { return causes_[static_cast<std::size_t>(i)]; }
     // One per query: values not above it are to be offered.
@@ -51,11 +52,13 @@ public:
         const auto at = static_cast<std::size_t>(i);
         if (id == own_[at]) return;
         if (exact_[at] && value == value) {
-            if (balls_[at].within(static_cast<double>(value))) take(i, static_cast<double>(value), id);
+            if (balls_[at].within(static_cast<double>(value)))
+                take(i, static_cast<double>(value), id);
             return;
         }
         // NaN and -inf are of points that the bound does not cover.
-        if (search_.counts && value > -std::numeric_limits<float>::infinity() && value + slack <= accepted_[at]) {
+        if (search_.counts && value > -std::numeric_limits<float>::infinity() &&
+            value + slack <= accepted_[at]) {
             ++counts_[at];
             return;
         }
@@ -66,8 +69,8 @@ public:
     void finish();
     // All pairs with points [first, first + count) in binary64, instead of a filter.
     void scan(std::int64_t i, RowBlock& tile, std::int64_t first, std::int64_t count, double* keys);
-    // All points of a tree that may be within, instead: gives up where more than `most_needless` keys were evaluated in
-    // vain. go_on() is asked now and then.
+    // All points of a tree that may be within, instead: gives up where more than `most_needless`
+    // keys were evaluated in vain. go_on() is asked now and then.
     template <class GoOn>
     void visit(std::int64_t i, BallTraversal& traversal, double most_needless, const GoOn& go_on);
 
@@ -112,18 +115,21 @@ private:
 };
 
 template <class GoOn>
-void RadiusBlock::visit(std::int64_t i, BallTraversal& traversal, double most_needless, const GoOn& go_on) {
+void RadiusBlock::visit(std::int64_t i, BallTraversal& traversal, double most_needless,
+                        const GoOn& go_on) {
     const Ball& ball = balls_[static_cast<std::size_t>(i)];
     if (has_nan(i) || ball.empty()) return;
     const std::int64_t own = own_[static_cast<std::size_t>(i)];
     const double before = traversal.distance_keys();
     std::int64_t& count = counts_[static_cast<std::size_t>(i)];
     const auto needless = [&] {
-        return traversal.distance_keys() - before - (search_.counts ? 0 : static_cast<double>(count));
+        return traversal.distance_keys() - before -
+               (search_.counts ? 0 : static_cast<double>(count));
     };
     bool own_is_counted = false, own_is_met = false;
     traversal.visit(
-        rows_.row(i), ball.outer(), search_.counts ? ball.inner() : std::numeric_limits<double>::quiet_NaN(),
+        rows_.row(i), ball.outer(),
+        search_.counts ? ball.inner() : std::numeric_limits<double>::quiet_NaN(),
         [&](double key, std::int64_t id) {
             if (id == own) own_is_met = true;
             else if (ball.within(key)) take(i, key, id);
@@ -133,7 +139,8 @@ void RadiusBlock::visit(std::int64_t i, BallTraversal& traversal, double most_ne
             own_is_counted = own >= 0;
         },
         [&] { return needless() <= most_needless && go_on(); });
-    // Boxes are counted of finite queries alone, whose own key is 0: within, in one of the boxes or met.
+    // Boxes are counted of finite queries alone, whose own key is 0: within, in one of the boxes or
+    // met.
     if (own_is_counted && !own_is_met) --count;
     evaluated_ += traversal.distance_keys() - before;
     if (needless() > most_needless) give_up(i, exact::Cause::boxes);

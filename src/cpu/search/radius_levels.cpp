@@ -14,7 +14,8 @@ namespace kith::cpu {
 
 namespace {
 
-// Packed queries of a block, and converted ones of a scan and the points of its tiles: they fit into L2.
+// Packed queries of a block, and converted ones of a scan and the points of its tiles: they fit
+// into L2.
 constexpr std::int64_t block_bytes = 384 << 10, scan_bytes = 256 << 10;
 constexpr std::int64_t max_block_tiles = 16, max_scan_queries = 64, max_scan_points = 512;
 // Work in multiply-adds between two looks at the progress.
@@ -23,7 +24,8 @@ constexpr std::int64_t work_per_report = 1 << 26;
 constexpr std::int64_t tree_block = 256;
 constexpr double few_tree_keys = 2048;
 
-RadiusSchedule make_schedule(std::int64_t q, std::int64_t width, std::int64_t most, std::int64_t tiles, int threads) {
+RadiusSchedule make_schedule(std::int64_t q, std::int64_t width, std::int64_t most,
+                             std::int64_t tiles, int threads) {
     const std::int64_t tasks = threads > 1 ? 2 * threads : 1;
     RadiusSchedule c;
     c.block = std::min(exact::ceil_div(exact::ceil_div(q, threads), width) * width, most);
@@ -36,14 +38,17 @@ RadiusSchedule make_schedule(std::int64_t q, std::int64_t width, std::int64_t mo
 // Panels against packed queries.
 class FilterLevel : public RadiusLevel {
 public:
-    FilterLevel(const Filter& filter, const Points& points, Isa isa, std::int64_t query_tile, std::int64_t grain)
+    FilterLevel(const Filter& filter, const Points& points, Isa isa, std::int64_t query_tile,
+                std::int64_t grain)
         : RadiusLevel(grain),
           filter_(filter),
           kernels_(tile_kernels(isa)),
           n_(points.rows.rows),
           d_(points.rows.cols),
           width_(filter.tiles(kernels_).queries),
-          most_(std::clamp<std::int64_t>(block_bytes / (4 * filter.words()) / width_, 1, max_block_tiles) * width_) {
+          most_(std::clamp<std::int64_t>(block_bytes / (4 * filter.words()) / width_, 1,
+                                         max_block_tiles) *
+                width_) {
         if (query_tile > 0) most_ = std::min(most_, query_tile);
     }
 
@@ -66,8 +71,11 @@ public:
         std::int64_t listed = 0;
         for (std::int64_t p = begin; p < end; ++p) {
             panel(block, queries, p);
-            unreported += static_cast<double>(std::min<std::int64_t>(panel_points, n_ - p * panel_points) * count);
-            if ((p - begin) % panels_per_report != 0 && p + 1 < end && block.listed() < listed + grain_) continue;
+            unreported += static_cast<double>(
+                std::min<std::int64_t>(panel_points, n_ - p * panel_points) * count);
+            if ((p - begin) % panels_per_report != 0 && p + 1 < end &&
+                block.listed() < listed + grain_)
+                continue;
             if (!go_on(unreported)) return;
             unreported = 0;
             listed = block.listed();
@@ -78,13 +86,16 @@ private:
     void panel(RadiusBlock& block, const QueryTiles& queries, std::int64_t p) const {
         const float* const panel = filter_.panel(p);
         queries.compare(panel, block.thresholds(), filter_.exponent(),
-                        [&](std::int64_t first, std::int64_t here, const std::uint32_t* hits, const float* values) {
+                        [&](std::int64_t first, std::int64_t here, const std::uint32_t* hits,
+                            const float* values) {
                             for (std::int64_t i = 0; i < here; ++i) {
                                 for (std::uint32_t left = hits[i]; left; left &= left - 1) {
                                     const int lane = std::countr_zero(left);
                                     // A half norm of +inf: padding, or a point with a NaN.
-                                    if (panel[lane] == std::numeric_limits<float>::infinity()) continue;
-                                    block.offer(first + i, values[i * panel_points + lane], panel[panel_points + lane],
+                                    if (panel[lane] == std::numeric_limits<float>::infinity())
+                                        continue;
+                                    block.offer(first + i, values[i * panel_points + lane],
+                                                panel[panel_points + lane],
                                                 p * panel_points + lane);
                                 }
                             }
@@ -102,10 +113,12 @@ public:
     ScanLevel(const Points& points, std::int64_t grain)
         : RadiusLevel(grain),
           rows_(points.rows),
-          points_(std::clamp<std::int64_t>(scan_bytes / (8 * points.rows.cols) / 8 * 8, 8, max_scan_points)) {}
+          points_(std::clamp<std::int64_t>(scan_bytes / (8 * points.rows.cols) / 8 * 8, 8,
+                                           max_scan_points)) {}
 
     RadiusSchedule schedule(std::int64_t q, int threads) const override {
-        const std::int64_t most = std::clamp<std::int64_t>(scan_bytes / (8 * rows_.cols), 1, max_scan_queries);
+        const std::int64_t most =
+            std::clamp<std::int64_t>(scan_bytes / (8 * rows_.cols), 1, max_scan_queries);
         return make_schedule(q, 1, most, (rows_.rows + points_ - 1) / points_, threads);
     }
 
@@ -164,9 +177,11 @@ private:
 }  // namespace
 
 std::unique_ptr<RadiusLevel> filter_level(const RadiusCall& call, Rounding rounding) {
-    const Filter* const filter = call.points.filter(call.isa, call.threads, rounding, call.progress);
+    const Filter* const filter =
+        call.points.filter(call.isa, call.threads, rounding, call.progress);
     if (!filter) return nullptr;
-    return std::make_unique<FilterLevel>(*filter, call.points, call.isa, call.query_tile, call.grain);
+    return std::make_unique<FilterLevel>(*filter, call.points, call.isa, call.query_tile,
+                                         call.grain);
 }
 
 std::unique_ptr<RadiusLevel> tree_level(const RadiusCall& call, const Tree* tree, double share) {

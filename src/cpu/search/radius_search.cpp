@@ -1,5 +1,6 @@
-// Waves of queries: each passes a filter, what that leaves the next, at last a scan in binary64; then its rows are
-// sorted and handed on. A wave is as large as the lists of those before let expect, and cut where they hold more.
+// Waves of queries: each passes a filter, what that leaves the next, at last a scan in binary64;
+// then its rows are sorted and handed on. A wave is as large as the lists of those before let
+// expect, and cut where they hold more.
 #include "cpu/search/radius_search.h"
 
 #include <algorithm>
@@ -19,11 +20,13 @@ namespace kith::cpu {
 
 namespace {
 
-// A query with more candidates in vain than n over max_share (or these few) is left to the next filter, or scanned.
+// A query with more candidates in vain than n over max_share (or these few) is left to the next
+// filter, or scanned.
 constexpr double max_share = 20, few_candidates = 1024;
 constexpr std::int64_t rows_per_task = 16;
-// Queries of the first wave at least, of whose lists nothing is known: as many as a tile in matrix registers takes, two
-// and a bit of those in vector registers. Their lists are cut where they hold more than they may.
+// Queries of the first wave at least, of whose lists nothing is known: as many as a tile in matrix
+// registers takes, two and a bit of those in vector registers. Their lists are cut where they hold
+// more than they may.
 constexpr std::int64_t least_first_wave = 32;
 // Queries of the first wave where a tree may turn out to leave out too little.
 constexpr std::int64_t tree_tried = 512;
@@ -51,15 +54,16 @@ struct Wave {
 class Budget {
 public:
     explicit Budget(std::int64_t most) : most_(most) {}
-    // Before a wave, and after a level, which nothing runs beside. Where it is to end whatever it holds: `bounded`
-    // false.
+    // Before a wave, and after a level, which nothing runs beside. Where it is to end whatever it
+    // holds: `bounded` false.
     void set(std::int64_t held, bool bounded) {
         held_ = held;
         bounded_ = bounded;
         spent_ = bounded && held > most_;
     }
     void add(std::int64_t listed) {
-        if (held_.fetch_add(listed, std::memory_order_relaxed) + listed > most_ && bounded_) spent_ = true;
+        if (held_.fetch_add(listed, std::memory_order_relaxed) + listed > most_ && bounded_)
+            spent_ = true;
     }
     bool spent() const { return spent_.load(std::memory_order_relaxed); }
     // News that is worth telling: a small share of it.
@@ -82,56 +86,64 @@ struct Part {
     bool ended = false;
 };
 
-// Answers queries `numbers` of a wave; returns those that the level leaves. Where the budget is spent, the wave is cut
-// to the rows before the first query that was not ended.
-Numbers run_level(RadiusLevel& level, const RadiusSearch& search, const Numbers& numbers, int threads,
-                  ProgressMeter& progress, Budget& budget, Wave& wave, Causes& causes, Report& report) {
+// Answers queries `numbers` of a wave; returns those that the level leaves. Where the budget is
+// spent, the wave is cut to the rows before the first query that was not ended.
+Numbers run_level(RadiusLevel& level, const RadiusSearch& search, const Numbers& numbers,
+                  int threads, ProgressMeter& progress, Budget& budget, Wave& wave, Causes& causes,
+                  Report& report) {
     const auto q = static_cast<std::int64_t>(numbers.size());
     const std::int64_t n = search.points.rows.rows;
     const RadiusSchedule c = level.schedule(q, threads);
     RadiusSearch s = search;
-    s.max_needless = std::max(static_cast<double>(n) / max_share, few_candidates) / static_cast<double>(c.ranges);
+    s.max_needless = std::max(static_cast<double>(n) / max_share, few_candidates) /
+                     static_cast<double>(c.ranges);
     std::vector<Part> parts(static_cast<std::size_t>(c.blocks * c.ranges));
-    watched_tasks(threads, c.blocks * c.ranges, progress, "search", [&](std::int64_t task, int worker) {
-        const std::int64_t first = task / c.ranges * c.block, here = std::min(c.block, q - first);
-        const std::int64_t range = task % c.ranges;
-        if (budget.spent()) return;
-        RadiusBlock block(s, numbers.data() + first, here);
-        std::int64_t told = 0;
-        bool stopped = false;
-        const std::function<bool(double)> go_on = [&](double pairs) {
-            progress.add(pairs);
-            if (worker == 0) progress.poll("search");
-            budget.add(block.listed() - told);
-            told = block.listed();
-            stopped = progress.cancelled() || budget.spent();
-            return !stopped;
-        };
-        level.evaluate(block, here, range * c.tiles / c.ranges, (range + 1) * c.tiles / c.ranges, go_on);
-        Part& part = parts[static_cast<std::size_t>(task)];
-        part.evaluated = block.evaluated();
-        if (stopped) return;
-        block.finish();
-        budget.add(block.listed() - told);
-        part.evaluated = block.evaluated();
-        if (budget.spent()) return;
-        part.ended = true;
-        for (std::int64_t i = 0; i < here; ++i) {
-            part.answered.push_back(block.answered(i));
-            part.causes.push_back(block.cause(i));
-            part.counts.push_back(block.count(i));
-            if (!search.counts) part.lists.push_back(std::move(block.found(i)));
-        }
-    });
+    watched_tasks(threads, c.blocks * c.ranges, progress, "search",
+                  [&](std::int64_t task, int worker) {
+                      const std::int64_t first = task / c.ranges * c.block,
+                                         here = std::min(c.block, q - first);
+                      const std::int64_t range = task % c.ranges;
+                      if (budget.spent()) return;
+                      RadiusBlock block(s, numbers.data() + first, here);
+                      std::int64_t told = 0;
+                      bool stopped = false;
+                      const std::function<bool(double)> go_on = [&](double pairs) {
+                          progress.add(pairs);
+                          if (worker == 0) progress.poll("search");
+                          budget.add(block.listed() - told);
+                          told = block.listed();
+                          stopped = progress.cancelled() || budget.spent();
+                          return !stopped;
+                      };
+                      level.evaluate(block, here, range * c.tiles / c.ranges,
+                                     (range + 1) * c.tiles / c.ranges, go_on);
+                      Part& part = parts[static_cast<std::size_t>(task)];
+                      part.evaluated = block.evaluated();
+                      if (stopped) return;
+                      block.finish();
+                      budget.add(block.listed() - told);
+                      part.evaluated = block.evaluated();
+                      if (budget.spent()) return;
+                      part.ended = true;
+                      for (std::int64_t i = 0; i < here; ++i) {
+                          part.answered.push_back(block.answered(i));
+                          part.causes.push_back(block.cause(i));
+                          part.counts.push_back(block.count(i));
+                          if (!search.counts) part.lists.push_back(std::move(block.found(i)));
+                      }
+                  });
     Numbers left;
     if (progress.cancelled()) return left;
     for (const Part& part : parts) report.candidates += part.evaluated;
-    const auto open = std::find_if(parts.begin(), parts.end(), [](const Part& part) { return !part.ended; });
-    const std::int64_t ended = open == parts.end() ? q : (open - parts.begin()) / c.ranges * c.block;
+    const auto open =
+        std::find_if(parts.begin(), parts.end(), [](const Part& part) { return !part.ended; });
+    const std::int64_t ended =
+        open == parts.end() ? q : (open - parts.begin()) / c.ranges * c.block;
     if (ended < q) wave.cut(numbers[static_cast<std::size_t>(ended)] - wave.first);
     for (std::int64_t i = 0; i < ended; ++i) {
         const std::int64_t number = numbers[static_cast<std::size_t>(i)];
-        const auto row = static_cast<std::size_t>(number - wave.first), at = static_cast<std::size_t>(i % c.block);
+        const auto row = static_cast<std::size_t>(number - wave.first),
+                   at = static_cast<std::size_t>(i % c.block);
         Part* const of_row = parts.data() + i / c.block * c.ranges;
         bool answered = true;
         for (std::int64_t r = 0; r < c.ranges; ++r) {
@@ -148,7 +160,8 @@ Numbers run_level(RadiusLevel& level, const RadiusSearch& search, const Numbers&
         if (search.counts) continue;
         wave.lists[row] = std::move(of_row[0].lists[at]);
         for (std::int64_t r = 1; r < c.ranges; ++r) {
-            wave.lists[row].insert(wave.lists[row].end(), of_row[r].lists[at].begin(), of_row[r].lists[at].end());
+            wave.lists[row].insert(wave.lists[row].end(), of_row[r].lists[at].begin(),
+                                   of_row[r].lists[at].end());
             of_row[r].lists[at] = {};
         }
     }
@@ -159,7 +172,8 @@ Numbers run_level(RadiusLevel& level, const RadiusSearch& search, const Numbers&
 }
 
 // Sorts the rows of a wave and hands them on.
-void hand_on(const Points& points, const RadiusRequest& request, Wave& wave, int threads, ProgressMeter& progress) {
+void hand_on(const Points& points, const RadiusRequest& request, Wave& wave, int threads,
+             ProgressMeter& progress) {
     const auto rows = static_cast<std::int64_t>(wave.lists.size());
     std::vector<std::int64_t> offsets(wave.lists.size() + 1, 0);
     std::partial_sum(wave.counts.begin(), wave.counts.end(), offsets.begin() + 1);
@@ -167,30 +181,35 @@ void hand_on(const Points& points, const RadiusRequest& request, Wave& wave, int
     std::vector<std::int64_t> ids(total);
     std::vector<float> distances(request.f64 ? 0 : total);
     std::vector<double> distances64(request.f64 ? total : 0);
-    const ReportedDistance reported = request.keys ? ReportedDistance() : ReportedDistance(points.metric);
-    watched_for(threads, rows, rows_per_task, progress, "search", [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t i = first; i < last; ++i) {
-            std::vector<Neighbor> row = std::move(wave.lists[static_cast<std::size_t>(i)]);
-            std::sort(row.begin(), row.end());
-            auto at = static_cast<std::size_t>(offsets[static_cast<std::size_t>(i)]);
-            for (const Neighbor& found : row) {
-                const double distance = reported(found.rank);
-                ids[at] = found.id;
-                if (request.f64) distances64[at] = distance;
-                else distances[at] = static_cast<float>(distance);
-                ++at;
-            }
-        }
-    });
+    const ReportedDistance reported =
+        request.keys ? ReportedDistance() : ReportedDistance(points.metric);
+    watched_for(threads, rows, rows_per_task, progress, "search",
+                [&](std::int64_t first, std::int64_t last) {
+                    for (std::int64_t i = first; i < last; ++i) {
+                        std::vector<Neighbor> row =
+                            std::move(wave.lists[static_cast<std::size_t>(i)]);
+                        std::sort(row.begin(), row.end());
+                        auto at = static_cast<std::size_t>(offsets[static_cast<std::size_t>(i)]);
+                        for (const Neighbor& found : row) {
+                            const double distance = reported(found.rank);
+                            ids[at] = found.id;
+                            if (request.f64) distances64[at] = distance;
+                            else distances[at] = static_cast<float>(distance);
+                            ++at;
+                        }
+                    }
+                });
     if (progress.cancelled()) return;
-    (*request.take)({wave.first, rows, offsets.data(), ids.data(), request.f64 ? nullptr : distances.data(),
+    (*request.take)({wave.first, rows, offsets.data(), ids.data(),
+                     request.f64 ? nullptr : distances.data(),
                      request.f64 ? distances64.data() : nullptr});
 }
 
 // The waves of a search: of each the steps of the chain, until none of its queries is left.
 class Waves {
 public:
-    Waves(const Points& points, const RadiusRequest& request, const Plan& plan, ProgressMeter& progress, Report& report)
+    Waves(const Points& points, const RadiusRequest& request, const Plan& plan,
+          ProgressMeter& progress, Report& report)
         : request_(request),
           progress_(progress),
           report_(report),
@@ -219,7 +238,8 @@ public:
     void run() {
         const std::int64_t q = request_.queries.rows;
         for (std::int64_t first = 0; first < q && !progress_.cancelled();) {
-            const auto wanted = static_cast<std::int64_t>(std::min(rows_, static_cast<double>(q - first)));
+            const auto wanted =
+                static_cast<std::int64_t>(std::min(rows_, static_cast<double>(q - first)));
             const std::int64_t count = wave(first, wanted);
             if (progress_.cancelled()) return;
             if (count == 0) rows_ = std::max(static_cast<double>(wanted) / 4, 1.0);
@@ -272,12 +292,14 @@ private:
         if (!made.asked && step.strategy->within) {
             call_.when = step.when;
             made.level = step.strategy->within(call_);
-            const bool filter = step.strategy != &strategies::tree && step.strategy != &strategies::exact;
+            const bool filter =
+                step.strategy != &strategies::tree && step.strategy != &strategies::exact;
             any_filter_ = any_filter_ || (filter && made.level);
         }
         if (!made.asked && !made.level)
-            chain_.decline(step.strategy->facts, step.strategy->within ? "its bound does not cover the points"
-                                                                       : "serves a number of neighbours");
+            chain_.decline(step.strategy->facts, step.strategy->within
+                                                     ? "its bound does not cover the points"
+                                                     : "serves a number of neighbours");
         made.asked = true;
         return made.level.get();
     }
@@ -303,23 +325,26 @@ private:
             if (!level) continue;
             if (!is_last && level->hopeless()) {
                 for (const std::int64_t query : chain_.left())
-                    raise(chain_.causes()[static_cast<std::size_t>(query)], exact::Cause::not_tried);
+                    raise(chain_.causes()[static_cast<std::size_t>(query)],
+                          exact::Cause::not_tried);
                 continue;
             }
             if (is_last) last = chain_.left();
             if (is_last) scans = step.when != When::made;
-            chain_.attempt(step.strategy->facts, step.takes, [&](const strategy::Queries&, Numbers& after) {
-                after = run_level(*level, search_, chain_.left(), threads_, progress_, budget_, wave, chain_.causes(),
-                                  report_);
-                return nullptr;
-            });
+            chain_.attempt(
+                step.strategy->facts, step.takes, [&](const strategy::Queries&, Numbers& after) {
+                    after = run_level(*level, search_, chain_.left(), threads_, progress_, budget_,
+                                      wave, chain_.causes(), report_);
+                    return nullptr;
+                });
             budget_.set(wave.listed(), bounded);
         }
         if (progress_.cancelled()) return 0;
         const auto count = static_cast<std::int64_t>(wave.counts.size());
         const double n = static_cast<double>(search_.points.rows.rows);
         progress_.add(done + n * static_cast<double>(count) - progress_.done());
-        const exact::Cause no_reason = any_filter_ || none_asked_ ? exact::Cause::none : exact::Cause::no_filter;
+        const exact::Cause no_reason =
+            any_filter_ || none_asked_ ? exact::Cause::none : exact::Cause::no_filter;
         chain_.tally(count, last, scans, no_reason, exact::Cause::not_tried, fallbacks_);
         chain_.commit(count);
         if (count > 0) deliver(wave, first + count);
@@ -332,7 +357,8 @@ private:
             std::copy(wave.counts.begin(), wave.counts.end(), request_.counts + wave.first);
             return;
         }
-        const auto listed = static_cast<double>(wave.listed()), these = static_cast<double>(wave.counts.size());
+        const auto listed = static_cast<double>(wave.listed()),
+                   these = static_cast<double>(wave.counts.size());
         hand_on(search_.points, request_, wave, threads_, progress_);
         // Rows to come may be longer than those before.
         constexpr double growth = 4, reserve = 2;
@@ -360,8 +386,8 @@ private:
 
 }  // namespace
 
-void radius_search(const Points& points, const RadiusRequest& request, const Plan& plan, ProgressMeter& progress,
-                   Report& report) {
+void radius_search(const Points& points, const RadiusRequest& request, const Plan& plan,
+                   ProgressMeter& progress, Report& report) {
     Waves(points, request, plan, progress, report).run();
 }
 

@@ -1,4 +1,5 @@
-// All points within a radius on the CPU: filter against a threshold known beforehand, refine in binary64.
+// All points within a radius on the CPU: filter against a threshold known beforehand, refine in
+// binary64.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ struct RadiusRequest {
 };
 
 // Adds to the counters of `report`. Where `progress` is cancelled it returns early.
-void radius_search(const Points& points, const RadiusRequest& request, const Plan& plan, ProgressMeter& progress,
-                   Report& report);
+void radius_search(const Points& points, const RadiusRequest& request, const Plan& plan,
+                   ProgressMeter& progress, Report& report);
 
 }  // namespace kith::cpu

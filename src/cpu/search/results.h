@@ -12,7 +12,8 @@
 
 namespace kith::cpu {
 
-// Rows of k ids and, unless `distances` is null, k distances of f32 or f64. Different threads may write different rows.
+// Rows of k ids and, unless `distances` is null, k distances of f32 or f64. Different threads may
+// write different rows.
 class Results {
 public:
     // The distances that the metric reports of its ranks (distance keys).
@@ -45,7 +46,8 @@ private:
     void put_distances(const std::vector<Neighbor>& found, T* out) const {
         T* const end = out + k_;
         for (const Neighbor& n : found) *out++ = static_cast<T>(reported_(n.rank));
-        if (out != end) std::fill(out, end, static_cast<T>(reported_(std::numeric_limits<double>::infinity())));
+        if (out != end)
+            std::fill(out, end, static_cast<T>(reported_(std::numeric_limits<double>::infinity())));
     }
 
     std::int64_t k_;

@@ -38,11 +38,13 @@ bool row_filter_serves(MetricId metric, ElementType type, std::int64_t d) {
     const metric::Traits& t = kernels.traits;
     return kernels.identity_map &&
            (t.direct == metric::Direct::squares || t.direct == metric::Direct::sum ||
-            t.direct == metric::Direct::maximum || t.gemm == metric::Gemm::dot || t.gemm == metric::Gemm::cosine);
+            t.direct == metric::Direct::maximum || t.gemm == metric::Gemm::dot ||
+            t.gemm == metric::Gemm::cosine);
 }
 
 bool row_filter_serves(const Points& points, const MatrixView& queries) {
-    return queries.type == ElementType::f32 && row_filter_serves(points.metric.id, points.rows.type, points.rows.cols);
+    return queries.type == ElementType::f32 &&
+           row_filter_serves(points.metric.id, points.rows.type, points.rows.cols);
 }
 
 RowFilter::RowFilter(const Search& search, Shortlist& list, std::int64_t count)
@@ -102,7 +104,8 @@ void RowFilter::group(std::int64_t g) {
     const std::int64_t first = g * panel_points;
     const std::int64_t here = std::min<std::int64_t>(panel_points, points_.rows.rows - first);
     const float* rows = static_cast<const float*>(points_.rows.data) + first * points_.rows.stride;
-    alignas(64) float values[max_row_queries * panel_points], squares[panel_points], low[panel_points];
+    alignas(64) float values[max_row_queries * panel_points], squares[panel_points],
+        low[panel_points];
     if (here < panel_points) std::fill_n(squares, panel_points, 0.0f);
     sweep_(rows, points_.rows.stride, here, d_, queries_.data(), count_, values, squares);
     for (std::int64_t i = 0; i < count_; ++i) {
@@ -117,11 +120,13 @@ void RowFilter::group(std::int64_t g) {
         for (std::int64_t p = 0; p < here; ++p) {
             if (value[p] > threshold) continue;
             // A maximum passes over NaN; such a row's value must not lower the threshold.
-            if (has_nan(rows + p * points_.rows.stride, d_) || search_.left_out(first + p)) continue;
-            // Half an error more than the bound asks for covers the rounding of `low` and of its sum with the slack.
+            if (has_nan(rows + p * points_.rows.stride, d_) || search_.left_out(first + p))
+                continue;
+            // Half an error more than the bound asks for covers the rounding of `low` and of its
+            // sum with the slack.
             const double size = form_ == metric::Gemm::none ? 0
                                 : cosine                    ? 1
-                                                            : std::sqrt(static_cast<double>(squares[p])) + floor_;
+                                         : std::sqrt(static_cast<double>(squares[p])) + floor_;
             list_.offer(i, value[p], round_up(2.5 * static_cast<double>(error) * size), first + p);
         }
         list_.settle(i);

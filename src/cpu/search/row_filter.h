@@ -15,8 +15,8 @@ bool row_filter_serves(MetricId metric, ElementType type, std::int64_t d);
 bool row_filter_serves(const Points& points, const MatrixView& queries);
 
 // Lanes are coordinates. Metrics with a direct form are evaluated as they are (the direct forms of
-// cpu/filter/bound.h). The others need products: with u the query scaled by a power of two, exactly, and s = |x|^2 from
-// the same pass,
+// cpu/filter/bound.h). The others need products: with u the query scaled by a power of two,
+// exactly, and s = |x|^2 from the same pass,
 //   dot:     a = -<u, x>,           |a - w| <= g |u| |x|
 //   cosine:  a = -<u, x> / sqrt(s), |a - w| <= 3 g |u|, a zero x being 0
 // for the f32 sums' g = (d + 4) 2^-24 and w the distance key less its offset over its scale.

@@ -1,5 +1,6 @@
-// The full scan (path "exact"): tiles of points against blocks of queries, all canonical. A tile is converted once per
-// block; both fit into the second-level cache. Few queries are spread over ranges of the points and merged.
+// The full scan (path "exact"): tiles of points against blocks of queries, all canonical. A tile is
+// converted once per block; both fit into the second-level cache. Few queries are spread over
+// ranges of the points and merged.
 #include "cpu/search/scan.h"
 
 #include <algorithm>
@@ -12,11 +13,12 @@ namespace kith::cpu {
 
 namespace {
 
-// Bytes of converted queries, and of converted points, that a thread works on at a time: two of them fit into 1 MiB.
+// Bytes of converted queries, and of converted points, that a thread works on at a time: two of
+// them fit into 1 MiB.
 constexpr std::int64_t block_bytes = 256 << 10;
 constexpr std::int64_t max_queries = 64, max_points = 512;
-// Bytes of neighbours that a thread keeps of its queries, and all of them between ranges of the points, where one query
-// does not need more.
+// Bytes of neighbours that a thread keeps of its queries, and all of them between ranges of the
+// points, where one query does not need more.
 constexpr std::int64_t kept_bytes = 32 << 20, merged_bytes = 256 << 20;
 // A query against a tile of so many values may take long: a formula is interpreted.
 constexpr std::int64_t values_per_poll = 1 << 12;
@@ -27,61 +29,71 @@ struct TaskSchedule {
     std::int64_t range, ranges;    // points per range, ranges
 };
 
-TaskSchedule make_schedule(std::int64_t n, std::int64_t q, std::int64_t d, std::int64_t k, int threads) {
+TaskSchedule make_schedule(std::int64_t n, std::int64_t q, std::int64_t d, std::int64_t k,
+                           int threads) {
     TaskSchedule c;
     const std::int64_t rows = block_bytes / (8 * d), lists = kept_bytes / TopK::bytes(k);
-    c.queries = std::clamp<std::int64_t>(std::min({rows, lists, (q + threads - 1) / threads}), 1, max_queries);
+    c.queries = std::clamp<std::int64_t>(std::min({rows, lists, (q + threads - 1) / threads}), 1,
+                                         max_queries);
     c.blocks = (q + c.queries - 1) / c.queries;
-    // Of few points no more room than they take: a small search is hardly more than what it allocates.
+    // Of few points no more room than they take: a small search is hardly more than what it
+    // allocates.
     c.points = std::clamp<std::int64_t>(rows / 8 * 8, 8, std::min(max_points, (n + 7) / 8 * 8));
     // Enough tasks for every thread, of whole tiles.
-    const std::int64_t wanted = c.blocks >= 2 * threads ? 1 : (4 * threads + c.blocks - 1) / c.blocks;
+    const std::int64_t wanted =
+        c.blocks >= 2 * threads ? 1 : (4 * threads + c.blocks - 1) / c.blocks;
     const std::int64_t tiles = (n + c.points - 1) / c.points;
     c.range = (tiles + wanted - 1) / wanted * c.points;
     c.ranges = (n + c.range - 1) / c.range;
     return c;
 }
 
-void scan_group(const Points& points, const MatrixView& queries, const std::int64_t* numbers, std::int64_t q,
-                bool graph, Isa isa, int threads, ProgressMeter& progress, const Results& results) {
+void scan_group(const Points& points, const MatrixView& queries, const std::int64_t* numbers,
+                std::int64_t q, bool graph, Isa isa, int threads, ProgressMeter& progress,
+                const Results& results) {
     const std::int64_t n = points.rows.rows, d = points.rows.cols, kept = std::min(results.k(), n);
     const TaskSchedule c = make_schedule(n, q, d, kept, threads);
-    std::vector<std::vector<TopK>> partial(static_cast<std::size_t>(c.ranges > 1 ? c.blocks * c.ranges : 0));
-    watched_tasks(threads, c.blocks * c.ranges, progress, "search", [&](std::int64_t task, int worker) {
-        const std::int64_t first_query = task / c.ranges * c.queries;
-        const std::int64_t here = std::min(c.queries, q - first_query);
-        const std::int64_t begin = task % c.ranges * c.range, end = std::min(begin + c.range, n);
-        DistanceKeys distance_keys(points.metric, isa);
-        RowBlock block(here, d), tile(c.points, d);
-        distance_keys.load_numbered(queries, numbers + first_query, here, block);
-        std::vector<TopK> best(static_cast<std::size_t>(here), TopK(kept));
-        std::vector<double> out(static_cast<std::size_t>(c.points));
-        for (std::int64_t first = begin; first < end && !progress.cancelled(); first += c.points) {
-            const std::int64_t count = std::min(c.points, end - first);
-            distance_keys.load_points(points.rows, first, count, tile);
-            for (std::int64_t i = 0; i < here; ++i) {
-                if (block.nan()[i]) continue;
-                distance_keys.compute(block, i, tile, count, out.data());
-                TopK& top = best[static_cast<std::size_t>(i)];
-                for (std::int64_t j = 0; j < count; ++j) {
-                    if (out[static_cast<std::size_t>(j)] > top.threshold() || tile.nan()[j]) continue;
-                    if (graph && first + j == numbers[first_query + i]) continue;
-                    top.push(out[static_cast<std::size_t>(j)], first + j);
+    std::vector<std::vector<TopK>> partial(
+        static_cast<std::size_t>(c.ranges > 1 ? c.blocks * c.ranges : 0));
+    watched_tasks(
+        threads, c.blocks * c.ranges, progress, "search", [&](std::int64_t task, int worker) {
+            const std::int64_t first_query = task / c.ranges * c.queries;
+            const std::int64_t here = std::min(c.queries, q - first_query);
+            const std::int64_t begin = task % c.ranges * c.range,
+                               end = std::min(begin + c.range, n);
+            DistanceKeys distance_keys(points.metric, isa);
+            RowBlock block(here, d), tile(c.points, d);
+            distance_keys.load_numbered(queries, numbers + first_query, here, block);
+            std::vector<TopK> best(static_cast<std::size_t>(here), TopK(kept));
+            std::vector<double> out(static_cast<std::size_t>(c.points));
+            for (std::int64_t first = begin; first < end && !progress.cancelled();
+                 first += c.points) {
+                const std::int64_t count = std::min(c.points, end - first);
+                distance_keys.load_points(points.rows, first, count, tile);
+                for (std::int64_t i = 0; i < here; ++i) {
+                    if (block.nan()[i]) continue;
+                    distance_keys.compute(block, i, tile, count, out.data());
+                    TopK& top = best[static_cast<std::size_t>(i)];
+                    for (std::int64_t j = 0; j < count; ++j) {
+                        if (out[static_cast<std::size_t>(j)] > top.threshold() || tile.nan()[j])
+                            continue;
+                        if (graph && first + j == numbers[first_query + i]) continue;
+                        top.push(out[static_cast<std::size_t>(j)], first + j);
+                    }
+                    if (worker == 0 && count * d >= values_per_poll) progress.poll("search");
+                    if (progress.cancelled()) break;
                 }
-                if (worker == 0 && count * d >= values_per_poll) progress.poll("search");
-                if (progress.cancelled()) break;
+                progress.add(static_cast<double>(count * here));
+                if (worker == 0) progress.poll("search");
             }
-            progress.add(static_cast<double>(count * here));
-            if (worker == 0) progress.poll("search");
-        }
-        if (progress.cancelled()) return;  // a row is written whole or not at all
-        if (c.ranges > 1) {
-            partial[static_cast<std::size_t>(task)] = std::move(best);
-            return;
-        }
-        for (std::int64_t i = 0; i < here; ++i)
-            results.put(numbers[first_query + i], best[static_cast<std::size_t>(i)]);
-    });
+            if (progress.cancelled()) return;  // a row is written whole or not at all
+            if (c.ranges > 1) {
+                partial[static_cast<std::size_t>(task)] = std::move(best);
+                return;
+            }
+            for (std::int64_t i = 0; i < here; ++i)
+                results.put(numbers[first_query + i], best[static_cast<std::size_t>(i)]);
+        });
     if (c.ranges == 1 || progress.cancelled()) return;
     watched_tasks(threads, c.blocks, progress, "search", [&](std::int64_t b) {
         std::vector<TopK>& best = partial[static_cast<std::size_t>(b * c.ranges)];
@@ -95,15 +107,18 @@ void scan_group(const Points& points, const MatrixView& queries, const std::int6
 
 }  // namespace
 
-void scan(const Points& points, const MatrixView& queries, const std::int64_t* numbers, std::int64_t q, bool graph,
-          Isa isa, int threads, ProgressMeter& progress, const Results& results) {
+void scan(const Points& points, const MatrixView& queries, const std::int64_t* numbers,
+          std::int64_t q, bool graph, Isa isa, int threads, ProgressMeter& progress,
+          const Results& results) {
     // What ranges of the points keep of a group of queries at the same time.
     const std::int64_t n = points.rows.rows;
-    const std::int64_t all = std::min(4 * threads * TopK::bytes(std::min(results.k(), n)), TopK::bytes(n));
-    const std::int64_t group = q <= 2 * threads * max_queries ? std::max<std::int64_t>(merged_bytes / all, 1) : q;
+    const std::int64_t all =
+        std::min(4 * threads * TopK::bytes(std::min(results.k(), n)), TopK::bytes(n));
+    const std::int64_t group =
+        q <= 2 * threads * max_queries ? std::max<std::int64_t>(merged_bytes / all, 1) : q;
     for (std::int64_t first = 0; first < q && !progress.cancelled(); first += group)
-        scan_group(points, queries, numbers + first, std::min(group, q - first), graph, isa, threads, progress,
-                   results);
+        scan_group(points, queries, numbers + first, std::min(group, q - first), graph, isa,
+                   threads, progress, results);
 }
 
 }  // namespace kith::cpu

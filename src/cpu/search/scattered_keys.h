@@ -15,14 +15,17 @@ public:
     ScatteredKeys(const MatrixView& points, DistanceKeys& distance_keys)
         : points_(points),
           distance_keys_(distance_keys),
-          at_once_(std::clamp(gathered_values / points.cols / 4 * 4, std::int64_t{4}, most_at_once)),
+          at_once_(
+              std::clamp(gathered_values / points.cols / 4 * 4, std::int64_t{4}, most_at_once)),
           gathered_(at_once_, points.cols) {}
     ScatteredKeys(const ScatteredKeys&) = delete;
     ScatteredKeys& operator=(const ScatteredKeys&) = delete;
 
-    // Calls use(j, key) for query row i and the point id_of(j), j from 0 to count; not for points with a NaN.
+    // Calls use(j, key) for query row i and the point id_of(j), j from 0 to count; not for points
+    // with a NaN.
     template <class IdOf, class Use>
-    void each(const RowBlock& queries, std::int64_t i, std::int64_t count, const IdOf& id_of, const Use& use) {
+    void each(const RowBlock& queries, std::int64_t i, std::int64_t count, const IdOf& id_of,
+              const Use& use) {
         double keys[most_at_once];
         for (std::int64_t j = 0; j < std::min(ahead, count); ++j) prefetch(id_of(j));
         for (std::int64_t first = 0; first < count; first += at_once_) {
@@ -38,16 +41,18 @@ public:
     }
 
 private:
-    // Candidates that are evaluated together: at most, and as many values as the first cache holds; how far ahead of
-    // its use a row is prefetched.
+    // Candidates that are evaluated together: at most, and as many values as the first cache holds;
+    // how far ahead of its use a row is prefetched.
     static constexpr std::int64_t most_at_once = 32, gathered_values = 4096, ahead = 6;
 
     // Inlined: a call of a function that does nothing else is left out by gcc 12.
     __attribute__((always_inline)) void prefetch(std::int64_t id) const {
         if (points_.layout != Layout::row_major) return;
         const auto element = static_cast<std::int64_t>(size_of(points_.type));
-        const char* const row = static_cast<const char*>(points_.data) + id * points_.stride * element;
-        for (std::int64_t byte = 0; byte < points_.cols * element; byte += 64) __builtin_prefetch(row + byte);
+        const char* const row =
+            static_cast<const char*>(points_.data) + id * points_.stride * element;
+        for (std::int64_t byte = 0; byte < points_.cols * element; byte += 64)
+            __builtin_prefetch(row + byte);
     }
 
     const MatrixView& points_;

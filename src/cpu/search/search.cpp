@@ -16,18 +16,22 @@ namespace {
 
 using strategy::Chain, strategy::Numbers, strategy::Queries, strategy::raise;
 
-// So many queries with too many ties are worth counting equal rows, which costs about what scanning ten does (400,000
-// x 64); so many queries are worth asking a sample before.
+// So many queries with too many ties are worth counting equal rows, which costs about what scanning
+// ten does (400,000 x 64); so many queries are worth asking a sample before.
 constexpr std::size_t worth_counting = 4;
 constexpr std::int64_t worth_sampling = 256;
-// Packing points takes as long as so many readings of all rows, of which a scan takes a few (filter_search.cpp).
+// Packing points takes as long as so many readings of all rows, of which a scan takes a few
+// (filter_search.cpp).
 constexpr std::int64_t readings_of_scan = 4;
 
 // Queries of a filter that takes the place of a tree, within the tree's workspace.
 std::int64_t tile_behind_tree(const Plan& tree, std::int64_t d) {
-    const double per_query = 24.0 * static_cast<double>(tree.candidate_capacity) + 16.0 * static_cast<double>(d);
-    const double room = static_cast<double>(tree.workspace_bytes) / std::max(tree.threads, 1) - 4096;
-    return static_cast<std::int64_t>(std::clamp(room / per_query, 1.0, static_cast<double>(max_query_block)));
+    const double per_query =
+        24.0 * static_cast<double>(tree.candidate_capacity) + 16.0 * static_cast<double>(d);
+    const double room =
+        static_cast<double>(tree.workspace_bytes) / std::max(tree.threads, 1) - 4096;
+    return static_cast<std::int64_t>(
+        std::clamp(room / per_query, 1.0, static_cast<double>(max_query_block)));
 }
 
 class NearestDriver {
@@ -37,21 +41,22 @@ public:
         : isa_(isa_named(plan.isa)),
           traits_(metric_kernels(points.metric.id, isa_).traits),
           chain_(queries.rows, report),
-          call_{
-              .points = points,
-              .queries = queries,
-              .graph = graph,
-              .only = only,
-              .plan = plan,
-              .isa = isa_,
-              .threads = std::max(plan.threads, 1),
-              .query_tile = plan.path == Path::tree ? tile_behind_tree(plan, points.rows.cols) : plan.query_tile,
-              .progress = progress,
-              .results = results,
-              .report = report,
-              .chain = chain_,
-              .search = {points, queries, std::min(results.k(), points.rows.rows), graph, isa_, points.known_repeats()},
-              .spared_before = points.spared()} {}
+          call_{.points = points,
+                .queries = queries,
+                .graph = graph,
+                .only = only,
+                .plan = plan,
+                .isa = isa_,
+                .threads = std::max(plan.threads, 1),
+                .query_tile = plan.path == Path::tree ? tile_behind_tree(plan, points.rows.cols)
+                                                      : plan.query_tile,
+                .progress = progress,
+                .results = results,
+                .report = report,
+                .chain = chain_,
+                .search = {points, queries, std::min(results.k(), points.rows.rows), graph, isa_,
+                           points.known_repeats()},
+                .spared_before = points.spared()} {}
 
     void run() {
         const Steps steps = steps_of({.plan = call_.plan,
@@ -139,7 +144,9 @@ private:
         return &strategy == &strategies::gemm_bf16 || &strategy == &strategies::gemm_f32 ||
                &strategy == &strategies::direct_f32;
     }
-    static Rounding rounding_of_panels(const Strategy& strategy) { return rounding_of(strategy.facts.path); }
+    static Rounding rounding_of_panels(const Strategy& strategy) {
+        return rounding_of(strategy.facts.path);
+    }
 
     // Before the first filter.
     void begin_filters() {
@@ -175,12 +182,14 @@ private:
         return attempt(strategy);
     }
 
-    // Counts equal rows where ties say that there may be some; whether there are, to be left out from now on.
+    // Counts equal rows where ties say that there may be some; whether there are, to be left out
+    // from now on.
     bool finds_repeats() {
         Search& s = call_.search;
         if (s.repeats || ties_.size() >= worth_counting || call_.progress.cancelled()) return false;
         ties_ = chain_.taken(strategy::CauseSet::of(exact::Cause::ties));
-        if (ties_.size() >= worth_counting) s.repeats = call_.points.repeats(call_.threads, call_.progress);
+        if (ties_.size() >= worth_counting)
+            s.repeats = call_.points.repeats(call_.threads, call_.progress);
         return s.repeats != nullptr;
     }
 
@@ -215,11 +224,12 @@ private:
             // All queries have been retried, or scanned.
             report.retried += report.certified;
             report.certified = 0;
-            const Path behind = call_.used == &strategies::rows ? call_.path : call_.used->facts.path;
-            report.fallbacks.insert(
-                report.fallbacks.begin(),
-                {call_.queries.rows, false, "a tree leaves out too few of the points for these queries",
-                 "path " + std::string(name(behind)) + " from the start"});
+            const Path behind =
+                call_.used == &strategies::rows ? call_.path : call_.used->facts.path;
+            report.fallbacks.insert(report.fallbacks.begin(),
+                                    {call_.queries.rows, false,
+                                     "a tree leaves out too few of the points for these queries",
+                                     "path " + std::string(name(behind)) + " from the start"});
         }
         if (const strategy::Facts* const winner = chain_.winner())
             report.path = name(winner == &strategies::rows.facts ? call_.path : winner->path);
@@ -237,8 +247,8 @@ private:
 
 }  // namespace
 
-void search(const Points& points, const MatrixView& queries, bool graph, const Plan& plan, ProgressMeter& progress,
-            const Results& results, Report& report, bool only) {
+void search(const Points& points, const MatrixView& queries, bool graph, const Plan& plan,
+            ProgressMeter& progress, const Results& results, Report& report, bool only) {
     if (queries.rows == 0) return;
     NearestDriver(points, queries, graph, plan, progress, results, report, only).run();
 }

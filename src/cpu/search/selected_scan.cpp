@@ -1,5 +1,6 @@
-// A search as two steps: a matrix of distance keys in binary64, then kith::select's driver on its rows, whose order of
-// (value, index) is that of (distance key, id). Keys of points that are nobody's neighbours are NaN, which comes last.
+// A search as two steps: a matrix of distance keys in binary64, then kith::select's driver on its
+// rows, whose order of (value, index) is that of (distance key, id). Keys of points that are
+// nobody's neighbours are NaN, which comes last.
 #include "cpu/search/selected_scan.h"
 
 #include <algorithm>
@@ -24,11 +25,12 @@ constexpr std::int64_t max_queries = 64, max_points = 512;
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
 // Queries [first, first + q) against all points into keys, q x n.
-void fill_keys(const Points& points, const MatrixView& queries, std::int64_t first, std::int64_t q, bool graph,
-               const Plan& plan, ProgressMeter& progress, double* keys) {
+void fill_keys(const Points& points, const MatrixView& queries, std::int64_t first, std::int64_t q,
+               bool graph, const Plan& plan, ProgressMeter& progress, double* keys) {
     const std::int64_t n = points.rows.rows, d = points.rows.cols, rows = block_bytes / (8 * d);
     const int threads = std::max(plan.threads, 1);
-    const std::int64_t block = std::clamp<std::int64_t>(std::min(rows, exact::ceil_div(q, threads)), 1, max_queries),
+    const std::int64_t block = std::clamp<std::int64_t>(std::min(rows, exact::ceil_div(q, threads)),
+                                                        1, max_queries),
                        tile = std::clamp<std::int64_t>(rows / 8 * 8, 8, max_points);
     const std::int64_t blocks = exact::ceil_div(q, block), tiles = exact::ceil_div(n, tile);
     const std::int64_t ranges = std::min(tiles, exact::ceil_div(4 * threads, blocks));
@@ -85,7 +87,8 @@ void selected_scan(const Points& points, const MatrixView& queries, bool graph, 
         fill_keys(points, queries, first, count, graph, plan, progress, keys.data());
         if (progress.cancelled()) return;
         ProgressMeter selecting(ask, 0);
-        select(view(keys.data(), count, n), Selection{.k = kept}, plan, selecting, ids.data(), values.data());
+        select(view(keys.data(), count, n), Selection{.k = kept}, plan, selecting, ids.data(),
+               values.data());
         if (selecting.cancelled() || progress.cancelled()) return;
         Nearest nearest;
         for (std::int64_t i = 0; i < count; ++i) {

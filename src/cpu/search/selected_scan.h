@@ -1,5 +1,5 @@
-// The full scan by a selector (Options::selector): all distance keys of some queries at a time, and of each the nearest
-// by the selector that the plan names.
+// The full scan by a selector (Options::selector): all distance keys of some queries at a time, and
+// of each the nearest by the selector that the plan names.
 #pragma once
 
 #include "cpu/points/points.h"

@@ -1,6 +1,6 @@
-// When a query's list is full its threshold falls to the k-th smallest upper value. At the end the candidates'
-// distance keys decide. A list that no threshold empties (ties, hostile data) is refined in place, so that no query
-// ever fails.
+// When a query's list is full its threshold falls to the k-th smallest upper value. At the end the
+// candidates' distance keys decide. A list that no threshold empties (ties, hostile data) is
+// refined in place, so that no query ever fails.
 #include "cpu/search/shortlist.h"
 
 #include <algorithm>
@@ -12,20 +12,21 @@ namespace {
 
 // Appends that always fit into a list.
 constexpr std::int64_t room = 2 * panel_points;
-// Of a list of more than k: candidates that it takes before its threshold follows, at least, and as a share of k.
+// Of a list of more than k: candidates that it takes before its threshold follows, at least, and as
+// a share of k.
 constexpr std::int64_t least_behind = 8, behind_share = 2;
 
 // The first points, as shares of all, from which thresholds are guessed.
 constexpr double guessed_parts[] = {1.0 / 64, 1.0 / 16, 1.0 / 4};
 
-// Of m neighbours that are expected among some of the points hardly more than this are there: of a Poisson distribution
-// one time in 100,000.
+// Of m neighbours that are expected among some of the points hardly more than this are there: of a
+// Poisson distribution one time in 100,000.
 std::int64_t most_expected(double m) {
     return static_cast<std::int64_t>(std::ceil(m + 4 * std::sqrt(m) + 4));
 }
 
-// The order statistic of the first points, a share of all, by which a threshold is guessed; k where it is no lower than
-// the one that follows from them.
+// The order statistic of the first points, a share of all, by which a threshold is guessed; k where
+// it is no lower than the one that follows from them.
 std::int64_t guessed_rank(std::int64_t k, double share) {
     const std::int64_t rank = most_expected(static_cast<double>(k) * share);
     return 2 * rank < k ? rank : k;
@@ -59,9 +60,11 @@ void Shortlist::add_query(const QueryTerms& terms) {
     // Nothing but NaN passes the threshold of a query that is not filtered.
     const auto i = static_cast<std::int64_t>(terms_.size()) - 1;
     const bool takes_part = filtered(i);
-    if (!takes_part && !has_nan(i) && !alike(i)) causes_[static_cast<std::size_t>(i)] = exact::Cause::out_of_range;
+    if (!takes_part && !has_nan(i) && !alike(i))
+        causes_[static_cast<std::size_t>(i)] = exact::Cause::out_of_range;
     if (terms.ends_finite) candidates_.back().lower(std::numeric_limits<float>::max());
-    thresholds_.push_back(takes_part ? candidates_.back().threshold() : -std::numeric_limits<float>::infinity());
+    thresholds_.push_back(takes_part ? candidates_.back().threshold()
+                                     : -std::numeric_limits<float>::infinity());
     const std::int64_t rank = guessed_rank(search_.k, guessed_parts[0]);
     if (!takes_part || !search_.guesses || rank == search_.k || !search_.guesses->next(i)) return;
     guesses_[static_cast<std::size_t>(i)] = 1;
@@ -73,7 +76,8 @@ bool Shortlist::advance(std::int64_t seen, std::int64_t all) {
     const double share = static_cast<double>(seen) / static_cast<double>(all);
     if (part_ == parts || share < guessed_parts[part_]) return false;
     while (part_ < parts && share >= guessed_parts[part_]) ++part_;
-    const std::int64_t rank = part_ == parts ? search_.k : guessed_rank(search_.k, guessed_parts[part_]);
+    const std::int64_t rank =
+        part_ == parts ? search_.k : guessed_rank(search_.k, guessed_parts[part_]);
     bool changed = false;
     for (std::int64_t i = 0; i < count_; ++i) {
         if (!guesses_[static_cast<std::size_t>(i)] || !filtered(i)) continue;
@@ -124,18 +128,21 @@ void Shortlist::refine(std::int64_t i) {
         top.push(rank, id_of(j));
     };
     // Points with a NaN, which no filter offers, are among those of a query that has no filter.
-    if (whole_ && !alike(i)) whole_->each(whole_queries_ + i * whole_->query_bytes(), count, id_of, use);
+    if (whole_ && !alike(i))
+        whole_->each(whole_queries_ + i * whole_->query_bytes(), count, id_of, use);
     else scattered_keys_.each(rows_, i, count, id_of, use);
     list.clear();
     top.settle();
     ties_[static_cast<std::size_t>(i)] += static_cast<double>(ties);
 }
 
-void Shortlist::take_some(std::int64_t i, std::int64_t first, std::int64_t last, const std::vector<std::int64_t>& but) {
+void Shortlist::take_some(std::int64_t i, std::int64_t first, std::int64_t last,
+                          const std::vector<std::int64_t>& but) {
     std::vector<Candidate>& list = candidates_[static_cast<std::size_t>(i)].list();
     list.clear();  // of points that are not covered, which pass every threshold
     for (std::int64_t id = first; id < last; ++id)
-        if ((!search_.graph || id != numbers_[i]) && !std::binary_search(but.begin(), but.end(), id))
+        if ((!search_.graph || id != numbers_[i]) &&
+            !std::binary_search(but.begin(), but.end(), id))
             list.push_back({0, 0, id});
     refine(i);
 }
@@ -148,7 +155,8 @@ void Shortlist::finish_query(std::int64_t i) {
     refine(i);
     if (!guesses_[at]) return;
     // Every point of the answer has a value within this, and none within a guess has been dropped.
-    const bool right = terms_[at].threshold_from_rank(best(i).threshold()) <= candidates_[at].guess();
+    const bool right =
+        terms_[at].threshold_from_rank(best(i).threshold()) <= candidates_[at].guess();
     search_.guesses->note(numbers_[i], right);
     if (!right) give_up(i, exact::Cause::full_list);
 }

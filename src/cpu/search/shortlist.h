@@ -1,4 +1,5 @@
-// A block of queries on one thread, from filter values to neighbours: candidates, thresholds, canonical refinement.
+// A block of queries on one thread, from filter values to neighbours: candidates, thresholds,
+// canonical refinement.
 #pragma once
 
 #include <algorithm>
@@ -18,15 +19,17 @@
 
 namespace kith::cpu {
 
-// How thresholds fare that are guessed from the first of the points, before those that lower them to the same have been
-// seen: wrong where the first points are unlike the others. Any thread.
+// How thresholds fare that are guessed from the first of the points, before those that lower them
+// to the same have been seen: wrong where the first points are unlike the others. Any thread.
 class Guesses {
 public:
     explicit Guesses(std::int64_t queries) : wrong_(static_cast<std::size_t>(queries), 0) {}
-    // Whether the next query in a block, its i-th, is to guess: few do until these are known to be right.
+    // Whether the next query in a block, its i-th, is to guess: few do until these are known to be
+    // right.
     bool next(std::int64_t i) const {
         const std::int64_t tried = tried_.load(std::memory_order_relaxed);
-        return tried < least_judged ? i % tried_of == 0 : missed_.load(std::memory_order_relaxed) * most_of <= tried;
+        return tried < least_judged ? i % tried_of == 0
+                                    : missed_.load(std::memory_order_relaxed) * most_of <= tried;
     }
     // Query `number` has guessed; each once.
     void note(std::int64_t number, bool right) {
@@ -56,20 +59,21 @@ struct Search {
     std::int64_t k;  // at most the number of points
     bool graph;
     Isa isa;
-    const Repeats* repeats = nullptr;  // rows with as many equal ones before as are wanted are left out
-    // Of each query in one range of the points, candidates up to here are refined; beyond, the query is left to
-    // the next filter.
+    const Repeats* repeats =
+        nullptr;  // rows with as many equal ones before as are wanted are left out
+    // Of each query in one range of the points, candidates up to here are refined; beyond, the
+    // query is left to the next filter.
     double max_candidates = std::numeric_limits<double>::infinity();
     // The same of the rows that coarse panels leave; `read_all`: without a limit.
     double max_rows_read = std::numeric_limits<double>::infinity();
     bool read_all = false;
     Guesses* guesses = nullptr;  // of thresholds; null: none are made
 
-    // Whether as many rows as are wanted equal that one and come before it; a query that is among the points is one of
-    // them, perhaps.
+    // Whether as many rows as are wanted equal that one and come before it; a query that is among
+    // the points is one of them, perhaps.
     bool left_out(std::int64_t id) const { return repeats && repeats->has_before(id, k + graph); }
-    // Of the points of a panel, from `first` on, those that may be candidates: no padding, none with a NaN, none that
-    // is left out.
+    // Of the points of a panel, from `first` on, those that may be candidates: no padding, none
+    // with a NaN, none that is left out.
     std::uint32_t candidates_of(const float* panel, std::int64_t first) const {
         std::uint32_t lanes = 0;
         for (int lane = 0; lane < panel_points; ++lane) {
@@ -81,8 +85,9 @@ struct Search {
     }
 };
 
-// The step in which a block of so many queries goes through panels. Hostile orders (each point nearer than the last)
-// are broken by it; few queries stream them in order instead, which suits hardware prefetching.
+// The step in which a block of so many queries goes through panels. Hostile orders (each point
+// nearer than the last) are broken by it; few queries stream them in order instead, which suits
+// hardware prefetching.
 inline std::int64_t panel_stride(std::int64_t queries, std::int64_t panels) {
     if (queries <= 4 || panels <= 8) return 1;
     auto stride = static_cast<std::int64_t>(static_cast<double>(panels) * 0.618);
@@ -106,10 +111,16 @@ public:
     // Leaves query i to the next filter.
     void give_up(std::int64_t i, exact::Cause cause);
 
-    // Without NaN, covered by the bound, and not given up: the others are left to the next filter or the full scan.
-    bool filtered(std::int64_t i) const { return !rows_.nan()[i] && terms_[static_cast<std::size_t>(i)].usable; }
-    // Without NaN, and as far from all points: take_first() answers it, unless go_on() ends it early.
-    bool alike(std::int64_t i) const { return !rows_.nan()[i] && terms_[static_cast<std::size_t>(i)].alike; }
+    // Without NaN, covered by the bound, and not given up: the others are left to the next filter
+    // or the full scan.
+    bool filtered(std::int64_t i) const {
+        return !rows_.nan()[i] && terms_[static_cast<std::size_t>(i)].usable;
+    }
+    // Without NaN, and as far from all points: take_first() answers it, unless go_on() ends it
+    // early.
+    bool alike(std::int64_t i) const {
+        return !rows_.nan()[i] && terms_[static_cast<std::size_t>(i)].alike;
+    }
     template <class GoOn>
     void take_first(std::int64_t i, const GoOn& go_on) {
         const std::int64_t n = search_.points.rows.rows;
@@ -123,8 +134,8 @@ public:
     // One per query, valid until the next settle(): values not above it are to be offered.
     const float* thresholds() const { return thresholds_.data(); }
 
-    // A point that the search does not leave out. At most panel_points offers of a query between two calls of settle()
-    // for it.
+    // A point that the search does not leave out. At most panel_points offers of a query between
+    // two calls of settle() for it.
     void offer(std::int64_t i, float value, float slack, std::int64_t id) {
         if (search_.graph && id == numbers_[i]) return;
         candidates_[static_cast<std::size_t>(i)].append(value, slack, id);
@@ -132,18 +143,18 @@ public:
     void settle(std::int64_t i) {
         if (candidates_[static_cast<std::size_t>(i)].full()) make_room(i);
     }
-    // `seen` of the `all` groups of points have been offered. Whether that has changed thresholds: those that are
-    // guessed follow from larger and larger parts of the points.
+    // `seen` of the `all` groups of points have been offered. Whether that has changed thresholds:
+    // those that are guessed follow from larger and larger parts of the points.
     bool advance(std::int64_t seen, std::int64_t all);
-    // Refines what is left: best(i) is the answer among the points offered, which are rows [first, last). Ends early
-    // when go_on() says so.
+    // Refines what is left: best(i) is the answer among the points offered, which are rows [first,
+    // last). Ends early when go_on() says so.
     template <class GoOn>
     void finish(std::int64_t first, std::int64_t last, const GoOn& go_on) {
         for (std::int64_t i = 0; i < count_ && go_on(); ++i) {
             finish_query(i);
             if (!filtered(i) || !terms_[static_cast<std::size_t>(i)].ends_finite) continue;
-            // Points that have not been listed are at an infinite distance, in the order of their ids. So may be some
-            // that have, which the bound does not cover.
+            // Points that have not been listed are at an infinite distance, in the order of their
+            // ids. So may be some that have, which the bound does not cover.
             const std::vector<std::int64_t> listed = best(i).ids();
             const auto enters = [&](std::int64_t id) {
                 return best(i).enters(std::numeric_limits<double>::infinity(), id);
@@ -161,10 +172,12 @@ private:
     void refine(std::int64_t i);
     // Whether query i has k neighbours.
     bool settled(std::int64_t i) const {
-        return best_[static_cast<std::size_t>(i)].threshold() < std::numeric_limits<double>::infinity();
+        return best_[static_cast<std::size_t>(i)].threshold() <
+               std::numeric_limits<double>::infinity();
     }
     // Refines rows [first, last) but for some, which are in ascending order.
-    void take_some(std::int64_t i, std::int64_t first, std::int64_t last, const std::vector<std::int64_t>& but);
+    void take_some(std::int64_t i, std::int64_t first, std::int64_t last,
+                   const std::vector<std::int64_t>& but);
     void finish_query(std::int64_t i);
 
     const Search& search_;
@@ -176,7 +189,8 @@ private:
     const WholeRows* whole_ = nullptr;
     const std::byte* whole_queries_ = nullptr;
     std::vector<float> thresholds_;
-    // Of each query, before the end: candidates that were refined, and those as near as the k-th then was.
+    // Of each query, before the end: candidates that were refined, and those as near as the k-th
+    // then was.
     std::vector<double> refined_, ties_;
     std::vector<exact::Cause> causes_;
     std::vector<QueryTerms> terms_;

@@ -44,7 +44,8 @@ bool has_direct(const metric::Traits& traits) {
 }
 
 void add_last(const Outline& o, Steps& steps) {
-    if (o.plan.path == Path::tree || o.plan.tries_tree || o.has_tree) steps.add(step(strategies::tree, When::made));
+    if (o.plan.path == Path::tree || o.plan.tries_tree || o.has_tree)
+        steps.add(step(strategies::tree, When::made));
     steps.add(step(strategies::exact, When::last));
 }
 
@@ -52,7 +53,8 @@ void add_last(const Outline& o, Steps& steps) {
 void add_finer(const Outline& o, const Strategy& own, Steps& steps) {
     const bool products = has_products(o.traits);
     if (&own == &strategies::gemm_bf16) steps.add(step(strategies::gemm_f32, When::finer));
-    else if (&own == &strategies::direct_f32 && products) steps.add(step(strategies::gemm_f32, When::uncovered));
+    else if (&own == &strategies::direct_f32 && products)
+        steps.add(step(strategies::gemm_f32, When::uncovered));
     if (products && has_direct(o.traits) && &own != &strategies::direct_f32)
         steps.add(step(strategies::direct_f32, When::differences));
 }
@@ -67,10 +69,12 @@ void add_nearest(const Outline& o, Path path, Steps& steps) {
         own = o.bf16 && o.d >= min_bf16_dimensions ? &strategies::gemm_bf16 : &strategies::gemm_f32;
     }
     const bool rows = row_filter_serves(o.metric, o.type, o.d);
-    if (rows && (coarse || o.queries <= max_row_queries)) steps.add(step(strategies::rows, When::few_queries));
+    if (rows && (coarse || o.queries <= max_row_queries))
+        steps.add(step(strategies::rows, When::few_queries));
     steps.add(step(*own, coarse ? When::all_coordinates : When::first));
     steps.add(step(*own, When::without_repeats));
-    if (rows && !coarse && o.queries > max_row_queries) steps.add(step(strategies::rows, When::few_queries));
+    if (rows && !coarse && o.queries > max_row_queries)
+        steps.add(step(strategies::rows, When::few_queries));
     add_finer(o, *own, steps);
     steps.add(step(*own, When::without_repeats));
 }
@@ -138,7 +142,8 @@ Steps steps_of(const Outline& o) {
     Path path = o.plan.path;
     if (path == Path::tree) {
         steps.add(step(strategies::tree, When::few_keys));
-        path = within ? (has_direct(o.traits) ? Path::direct_f32 : Path::gemm_f32) : path_behind_tree(o.traits, o.d);
+        path = within ? (has_direct(o.traits) ? Path::direct_f32 : Path::gemm_f32)
+                      : path_behind_tree(o.traits, o.d);
     } else if (o.plan.tries_tree && !o.plan.forced && !within) {
         steps.add(step(strategies::tree, When::boxes));
     }

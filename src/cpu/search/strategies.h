@@ -1,5 +1,5 @@
-// The CPU's strategies, and the order in which a search asks them: what a plan lists and what a search does is one
-// function, steps_of().
+// The CPU's strategies, and the order in which a search asks them: what a plan lists and what a
+// search does is one function, steps_of().
 #pragma once
 
 #include <array>
@@ -20,10 +20,11 @@ class RadiusLevel;
 
 struct Strategy {
     strategy::Facts facts;
-    // The k nearest of some queries; those that it leaves come into the last. Null, or why it declines, with nothing
-    // answered. No function: it serves radii alone.
+    // The k nearest of some queries; those that it leaves come into the last. Null, or why it
+    // declines, with nothing answered. No function: it serves radii alone.
     const char* (*nearest)(NearestCall&, const strategy::Queries&, strategy::Numbers&) = nullptr;
-    // Its level of a search within radii; null where the points have none. No function: it serves the nearest alone.
+    // Its level of a search within radii; null where the points have none. No function: it serves
+    // the nearest alone.
     std::unique_ptr<RadiusLevel> (*within)(const RadiusCall&) = nullptr;
 };
 

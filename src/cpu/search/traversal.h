@@ -8,8 +8,9 @@
 
 namespace kith::cpu {
 
-// What it finds goes to a list: List::threshold() is what distance keys may be at most, admits(key, id) whether a point
-// of such a key and an id no smaller may still enter, push(key, id) offers one. cpu/primitives/nearest.h is one.
+// What it finds goes to a list: List::threshold() is what distance keys may be at most, admits(key,
+// id) whether a point of such a key and an id no smaller may still enter, push(key, id) offers one.
+// cpu/primitives/nearest.h is one.
 class Traversal {
 public:
     static constexpr std::int64_t none = -1;
@@ -17,10 +18,12 @@ public:
     Traversal(const Tree& tree, const TreeKernels& kernels, const metric::Params& params)
         : tree_(tree), kernels_(kernels), params_(params) {}
 
-    // All points but the one of id `left_out` for the query q, mapped and without NaN; leaf `home`, or where that is
-    // none the one that looks nearest, comes first. Ends early when go_on(), which is asked now and then, says so.
+    // All points but the one of id `left_out` for the query q, mapped and without NaN; leaf `home`,
+    // or where that is none the one that looks nearest, comes first. Ends early when go_on(), which
+    // is asked now and then, says so.
     template <class List, class GoOn>
-    void visit(const double* q, std::int64_t home, std::int64_t left_out, List& list, const GoOn& go_on) {
+    void visit(const double* q, std::int64_t home, std::int64_t left_out, List& list,
+               const GoOn& go_on) {
         if (tree_.points() == 0) return;
         home_ = home == none ? nearest_leaf(q) : home;
         look(q, home_, left_out, list);
@@ -54,7 +57,8 @@ private:
     template <class List>
     void look(const double* q, std::int64_t leaf, std::int64_t left_out, List& list) {
         const std::int64_t count = tree_.count(leaf);
-        std::uint64_t within = kernels_.keys(q, tree_.coordinates(leaf), list.threshold(), params_, out_);
+        std::uint64_t within =
+            kernels_.keys(q, tree_.coordinates(leaf), list.threshold(), params_, out_);
         within &= ~std::uint64_t{0} >> (64 - count);
         const std::int64_t* const ids = tree_.ids(leaf);
         for (; within; within &= within - 1) {
@@ -67,14 +71,16 @@ private:
     // The boxes of a node wait, the nearest on top.
     template <class List>
     void open(const double* q, int level, std::int64_t node, const List& list) {
-        std::uint64_t within = kernels_.bounds(q, tree_.bounds(level, node), list.threshold(), params_, out_);
+        std::uint64_t within =
+            kernels_.bounds(q, tree_.bounds(level, node), list.threshold(), params_, out_);
         within &= ~std::uint64_t{0} >> (64 - tree_.boxes(level, node));
         const std::int64_t* const least_ids = tree_.least_ids(level, node);
         const int base = waiting_;
         for (; within; within &= within - 1) {
             const int b = std::countr_zero(within);
             const Box box{out_[b], least_ids[b], node * node_boxes + b, level};
-            if ((level == 0 && box.number == home_) || !list.admits(box.bound, box.least_id)) continue;
+            if ((level == 0 && box.number == home_) || !list.admits(box.bound, box.least_id))
+                continue;
             int at = waiting_++;
             for (; at > base && before(boxes_[at - 1], box); --at) boxes_[at] = boxes_[at - 1];
             boxes_[at] = box;
@@ -91,7 +97,9 @@ private:
             const std::int64_t* const least_ids = tree_.least_ids(level, number);
             std::int64_t best = 0;
             for (std::int64_t b = 1; b < tree_.boxes(level, number); ++b) {
-                if (out_[b] < out_[best] || (out_[b] == out_[best] && least_ids[b] < least_ids[best])) best = b;
+                if (out_[b] < out_[best] ||
+                    (out_[b] == out_[best] && least_ids[b] < least_ids[best]))
+                    best = b;
             }
             number = number * node_boxes + best;
         }

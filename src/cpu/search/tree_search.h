@@ -10,13 +10,17 @@
 
 namespace kith::cpu {
 
-// As cpu::search, for a monotone metric (metric::Traits), `tile` queries at a time (0: all). False where it would look
-// at too many of the points: a filter serves these queries better, and answers them all.
-bool tree_search(const Points& points, const MatrixView& queries, bool graph, Isa isa, int threads, std::int64_t tile,
-                 ProgressMeter& progress, const Results& results, Report& report);
+// As cpu::search, for a monotone metric (metric::Traits), `tile` queries at a time (0: all). False
+// where it would look at too many of the points: a filter serves these queries better, and answers
+// them all.
+bool tree_search(const Points& points, const MatrixView& queries, bool graph, Isa isa, int threads,
+                 std::int64_t tile, ProgressMeter& progress, const Results& results,
+                 Report& report);
 
-// Answers the queries of those numbers, whatever it looks at, by the tree of the points, which has been made.
-void search_tree(const Points& points, const MatrixView& queries, const std::vector<std::int64_t>& numbers, bool graph,
-                 Isa isa, int threads, ProgressMeter& progress, const Results& results, Report& report);
+// Answers the queries of those numbers, whatever it looks at, by the tree of the points, which has
+// been made.
+void search_tree(const Points& points, const MatrixView& queries,
+                 const std::vector<std::int64_t>& numbers, bool graph, Isa isa, int threads,
+                 ProgressMeter& progress, const Results& results, Report& report);
 
 }  // namespace kith::cpu

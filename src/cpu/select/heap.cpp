@@ -1,5 +1,5 @@
-// Selection by a heap of the C++ standard library: the k best so far with the worst of them on top, which a better
-// value replaces in O(log k). Tang 2015, Table I, "CPU-based".
+// Selection by a heap of the C++ standard library: the k best so far with the worst of them on top,
+// which a better value replaces in O(log k). Tang 2015, Table I, "CPU-based".
 #include <algorithm>
 
 #include "cpu/select/selector.h"

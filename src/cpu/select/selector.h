@@ -1,8 +1,10 @@
-// The contract of a CPU selector: one slice of values in, its k smallest out, packed as (key of the value, index).
+// The contract of a CPU selector: one slice of values in, its k smallest out, packed as (key of the
+// value, index).
 //
-// A selector is one file with template <class T> void function(const RowSlice<T>&, std::vector<Packed<T>>& kept) for
-// float and double, and a line in selectors.def. The driver (driver.cpp) cuts rows into slices, calls it from several
-// threads and merges; a selector may trust the slice: 1 <= k <= count < 2^32, k within its range.
+// A selector is one file with template <class T> void function(const RowSlice<T>&,
+// std::vector<Packed<T>>& kept) for float and double, and a line in selectors.def. The driver
+// (driver.cpp) cuts rows into slices, calls it from several threads and merges; a selector may
+// trust the slice: 1 <= k <= count < 2^32, k within its range.
 #pragma once
 
 #include <type_traits>
@@ -16,7 +18,8 @@ namespace kith::cpu {
 
 __extension__ typedef unsigned __int128 Wide;
 
-// Ascending order of Packed is the order of select(): the key of the value, then the index. All are distinct.
+// Ascending order of Packed is the order of select(): the key of the value, then the index. All are
+// distinct.
 template <class T>
 using Packed = std::conditional_t<sizeof(T) == 4, std::uint64_t, Wide>;
 template <class T>

@@ -1,8 +1,8 @@
-// Selection against a threshold: whole vectors of values are compared with it, the few that pass go to a buffer, which
-// nth_element cuts back to k (and lowers the threshold by) when it is full.
+// Selection against a threshold: whole vectors of values are compared with it, the few that pass go
+// to a buffer, which nth_element cuts back to k (and lowers the threshold by) when it is full.
 //
-// The first threshold comes from a sample, so that about two k pass in any order of the values. It is a guess: where
-// fewer than k values pass, the slice is read again without it.
+// The first threshold comes from a sample, so that about two k pass in any order of the values. It
+// is a guess: where fewer than k values pass, the slice is read again without it.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,10 +14,11 @@ namespace kith::cpu {
 
 namespace {
 
-// Values compared between two looks at the threshold: in the first level of cache, with their positions.
+// Values compared between two looks at the threshold: in the first level of cache, with their
+// positions.
 constexpr std::int64_t block_values = 2048;
-// A sample of one value in 64 costs a small part of the pass that it saves; fewer than these many say too little, more
-// sharpen nothing.
+// A sample of one value in 64 costs a small part of the pass that it saves; fewer than these many
+// say too little, more sharpen nothing.
 constexpr std::int64_t sample_share = 64, least_samples = 128, most_samples = 4096;
 // Shorter slices, and those that keep over a third, take the threshold of their first full buffer.
 constexpr std::int64_t least_sampled = 512, largest_share = 3;

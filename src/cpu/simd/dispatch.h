@@ -1,9 +1,11 @@
-// Which instruction set's table of kernels serves: one definition for every kernel that target.cpp.in instantiates.
+// Which instruction set's table of kernels serves: one definition for every kernel that
+// target.cpp.in instantiates.
 #pragma once
 
 #include "cpu/simd/isa.h"
 
-// The function `table`, which returns a Table, as each instruction set's translation unit defines it.
+// The function `table`, which returns a Table, as each instruction set's translation unit defines
+// it.
 #if defined(__x86_64__)
 #define KITH_TABLES(Table, table) \
     namespace baseline {          \

@@ -31,11 +31,12 @@ const char* name(Isa isa) {
 #if defined(__x86_64__)
 namespace {
 
-// Products of bf16 and of 8-bit numbers in matrix registers, which the system has to save and to permit: for this
-// process, once.
+// Products of bf16 and of 8-bit numbers in matrix registers, which the system has to save and to
+// permit: for this process, once.
 bool has_amx() {
 #if defined(__linux__)
-    constexpr unsigned products = 1u << 22 | 1u << 24 | 1u << 25, saved = 3u << 17;  // bf16, registers, bytes
+    constexpr unsigned products = 1u << 22 | 1u << 24 | 1u << 25,
+                       saved = 3u << 17;  // bf16, registers, bytes
     constexpr long ask_permission = 0x1023, tile_data = 18;
     unsigned a = 0, b = 0, c = 0, d = 0;
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & products) != products) return false;
@@ -62,8 +63,8 @@ constexpr unsigned bf16 = 1u << isa_count, vnni = bf16 << 1;
 
 unsigned ask_processor() {
     unsigned sets = bit_of(Isa::baseline);
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi") ||
-        !__builtin_cpu_supports("bmi2") || !has_f16c())
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
+        !__builtin_cpu_supports("bmi") || !__builtin_cpu_supports("bmi2") || !has_f16c())
         return sets;
     sets |= bit_of(Isa::avx2);
     if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512vl") ||
@@ -76,7 +77,8 @@ unsigned ask_processor() {
     return sets;
 }
 
-// Asked once: in a virtual machine cpuid takes tens of microseconds. 0: not yet. Two threads may both ask.
+// Asked once: in a virtual machine cpuid takes tens of microseconds. 0: not yet. Two threads may
+// both ask.
 constinit std::atomic<unsigned> known_sets{0};
 
 unsigned sets() {

@@ -1,8 +1,8 @@
-// The operations of metric/ops.h on SIMD vectors: the compiler's vector types, with intrinsics where those have no
-// operator.
+// The operations of metric/ops.h on SIMD vectors: the compiler's vector types, with intrinsics
+// where those have no operator.
 //
-// Not Highway: the one that Debian 12 has no SSE2 target, and a metric's step must be compiled under the target's
-// pragma.
+// Not Highway: the one that Debian 12 has no SSE2 target, and a metric's step must be compiled
+// under the target's pragma.
 #pragma once
 
 #include "metric/ops.h"
@@ -29,8 +29,12 @@ struct VectorOps {
 
     KITH_HD static V zero() { return V{}; }
     KITH_HD static V set(double c) { return static_cast<T>(c) - V{}; }
-    KITH_HD static V load(const T* p) { return *reinterpret_cast<const typename Lanes<T>::Unaligned*>(p); }
-    KITH_HD static void store(T* p, V v) { *reinterpret_cast<typename Lanes<T>::Unaligned*>(p) = v; }
+    KITH_HD static V load(const T* p) {
+        return *reinterpret_cast<const typename Lanes<T>::Unaligned*>(p);
+    }
+    KITH_HD static void store(T* p, V v) {
+        *reinterpret_cast<typename Lanes<T>::Unaligned*>(p) = v;
+    }
     // The first `width` < lanes elements, then zeros; touches nothing beyond them.
     KITH_HD static V load_part(const T* p, int width) {
         V v{};

@@ -1,5 +1,5 @@
-// exp, log and pow of metric/portable.h on vectors of doubles: the same operations in the same order on every lane, and
-// so the same bits.
+// exp, log and pow of metric/portable.h on vectors of doubles: the same operations in the same
+// order on every lane, and so the same bits.
 #pragma once
 
 #include "cpu/simd/vector_ops-inl.h"
@@ -47,7 +47,8 @@ struct VectorFormulaOps : VectorOps<double> {
     }
 
     KITH_HD static V exp(V y) {
-        const V clamped = select(y < set(-800.0), set(-800.0), select(y > set(800.0), set(800.0), y));
+        const V clamped =
+            select(y < set(-800.0), set(-800.0), select(y > set(800.0), set(800.0), y));
         const V shifted = fma(clamped, set(0x1.71547652b82fep+0), set(shifter));
         const V k = shifted - set(shifter);
         V r = fma(k, set(-0x1.62e42fefa3800p-1), clamped);
@@ -77,7 +78,8 @@ struct VectorFormulaOps : VectorOps<double> {
     KITH_HD static V exponential(V x) { return select(x != x, x, exp(x)); }
     KITH_HD static V logarithm(V x) { return select(x < set(0.0), nan(), log(x)); }
     KITH_HD static V power(V t, V p) {
-        return map2([](double base, double exponent) { return portable::any_pow(base, exponent); }, t, p);
+        return map2([](double base, double exponent) { return portable::any_pow(base, exponent); },
+                    t, p);
     }
 
     // Whether any_pow multiplies.
@@ -89,12 +91,15 @@ struct VectorFormulaOps : VectorOps<double> {
         const double size = p < 0 ? -p : p;
         const bool large = size >= 0x1p53, nan_power = p != p;
         const std::int64_t integer_part = large || nan_power ? 0 : static_cast<std::int64_t>(size);
-        const bool whole = large || size == static_cast<double>(integer_part), odd = whole && integer_part % 2 == 1;
-        const V infinity = set(std::numeric_limits<double>::infinity()), zero = set(0.0), one = set(1.0);
+        const bool whole = large || size == static_cast<double>(integer_part),
+                   odd = whole && integer_part % 2 == 1;
+        const V infinity = set(std::numeric_limits<double>::infinity()), zero = set(0.0),
+                one = set(1.0);
         const V magnitude = select(t < zero, -t, t);
         V r = exp(set(size) * log(magnitude));
         r = select(magnitude == zero, zero, select(magnitude == infinity, infinity, r));
-        if (large && size * 0.0 != 0.0) r = select(magnitude == one, one, r);  // to an infinite power
+        if (large && size * 0.0 != 0.0)
+            r = select(magnitude == one, one, r);  // to an infinite power
         if (p < 0) r = one / r;
         if (odd) r = select((M)t < integer(0), -r, r);
         else if (!whole) r = select((t < zero) & (magnitude != infinity), nan(), r);

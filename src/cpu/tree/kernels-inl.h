@@ -1,5 +1,6 @@
-// Kernels of trees for one instruction set: a lane per point or box, whose partial sums are vectors of their own,
-// joined as in exact/canonical.h. Partial sums beyond d are left out: monotone metrics (metric::Traits) permit it.
+// Kernels of trees for one instruction set: a lane per point or box, whose partial sums are vectors
+// of their own, joined as in exact/canonical.h. Partial sums beyond d are left out: monotone
+// metrics (metric::Traits) permit it.
 #pragma once
 
 #include <type_traits>
@@ -52,12 +53,14 @@ KITH_HD V lane_keys(std::int64_t d, const Step& step) {
 }
 
 template <class M, int dims>
-std::uint64_t keys(const double* q, const double* leaf, double threshold, const metric::Params& params, double* out) {
+std::uint64_t keys(const double* q, const double* leaf, double threshold,
+                   const metric::Params& params, double* out) {
     const V most = Real::set(threshold);
     std::uint64_t within = 0;
     for (int p = 0; p < leaf_points; p += W) {
         const V key = lane_keys<M, dims>(params.d, [&](V* a, std::int64_t j) {
-            M::template step<Real>(a, Real::set(q[j]), Real::load(leaf + j * leaf_points + p), params);
+            M::template step<Real>(a, Real::set(q[j]), Real::load(leaf + j * leaf_points + p),
+                                   params);
         });
         Real::store(out + p, key);
         within |= lanes_within<double, false>(key, most) << p;
@@ -65,10 +68,11 @@ std::uint64_t keys(const double* q, const double* leaf, double threshold, const 
     return within;
 }
 
-// Distance keys of a point of each box, whose coordinate choose(q's, the lower end, the upper end, to) gives.
+// Distance keys of a point of each box, whose coordinate choose(q's, the lower end, the upper end,
+// to) gives.
 template <class M, int dims, class Choose>
-std::uint64_t box_keys(const double* q, const double* node, double threshold, const metric::Params& params, double* out,
-                       const Choose& choose) {
+std::uint64_t box_keys(const double* q, const double* node, double threshold,
+                       const metric::Params& params, double* out, const Choose& choose) {
     const V most = Real::set(threshold);
     std::uint64_t within = 0;
     for (int b = 0; b < node_boxes; b += W) {
@@ -87,19 +91,22 @@ std::uint64_t box_keys(const double* q, const double* node, double threshold, co
 }
 
 template <class M, int dims>
-std::uint64_t bounds(const double* q, const double* node, double threshold, const metric::Params& params, double* out) {
-    return box_keys<M, dims>(q, node, threshold, params, out, [](const V& at, const V& low, const V& high, V* nearest) {
-        const V above = at < low ? low : at;
-        *nearest = high < above ? high : above;
-    });
+std::uint64_t bounds(const double* q, const double* node, double threshold,
+                     const metric::Params& params, double* out) {
+    return box_keys<M, dims>(q, node, threshold, params, out,
+                             [](const V& at, const V& low, const V& high, V* nearest) {
+                                 const V above = at < low ? low : at;
+                                 *nearest = high < above ? high : above;
+                             });
 }
 
 template <class M, int dims>
-std::uint64_t reaches(const double* q, const double* node, double threshold, const metric::Params& params,
-                      double* out) {
-    return box_keys<M, dims>(
-        q, node, threshold, params, out,
-        [](const V& at, const V& low, const V& high, V* farthest) { *farthest = at - low < high - at ? high : low; });
+std::uint64_t reaches(const double* q, const double* node, double threshold,
+                      const metric::Params& params, double* out) {
+    return box_keys<M, dims>(q, node, threshold, params, out,
+                             [](const V& at, const V& low, const V& high, V* farthest) {
+                                 *farthest = at - low < high - at ? high : low;
+                             });
 }
 
 template <class M, int dims>
@@ -110,10 +117,11 @@ constexpr TreeKernels kernels_of() {
 
 static_assert(unrolled_dimensions == 8);
 constexpr TreeKernels all_tree_kernels[] = {
-#define KITH_METRIC(name, type, aliases, what)                                                       \
-    kernels_of<metric::type, 0>(), kernels_of<metric::type, 1>(), kernels_of<metric::type, 2>(),     \
-        kernels_of<metric::type, 3>(), kernels_of<metric::type, 4>(), kernels_of<metric::type, 5>(), \
-        kernels_of<metric::type, 6>(), kernels_of<metric::type, 7>(), kernels_of<metric::type, 8>(),
+#define KITH_METRIC(name, type, aliases, what)                                                   \
+    kernels_of<metric::type, 0>(), kernels_of<metric::type, 1>(), kernels_of<metric::type, 2>(), \
+        kernels_of<metric::type, 3>(), kernels_of<metric::type, 4>(),                            \
+        kernels_of<metric::type, 5>(), kernels_of<metric::type, 6>(),                            \
+        kernels_of<metric::type, 7>(), kernels_of<metric::type, 8>(),
 #include "kith/metrics.def"
 #undef KITH_METRIC
 };

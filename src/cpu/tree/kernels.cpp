@@ -10,7 +10,8 @@ KITH_TABLES(const TreeKernels*, tree_kernel_table)
 
 const TreeKernels& tree_kernels(MetricId id, Isa isa, std::int64_t d) {
     const std::int64_t row = d <= unrolled_dimensions ? d : 0;
-    return KITH_TABLE_OF(isa, tree_kernel_table)[static_cast<std::int64_t>(id) * (unrolled_dimensions + 1) + row];
+    return KITH_TABLE_OF(
+        isa, tree_kernel_table)[static_cast<std::int64_t>(id) * (unrolled_dimensions + 1) + row];
 }
 
 }  // namespace kith::cpu

@@ -1,5 +1,5 @@
-// A k-d tree's order by selection of medians: ranges larger than a block one level after the other, each block then on
-// a copy of its rows that stays in the cache.
+// A k-d tree's order by selection of medians: ranges larger than a block one level after the other,
+// each block then on a copy of its rows that stays in the cache.
 #include "cpu/tree/order.h"
 
 #include <algorithm>
@@ -52,9 +52,11 @@ void select(Entry* first, Entry* last, std::int64_t left, const Less& less, cons
         const std::int64_t count = last - first, step = count / pivot_sample;
         for (std::int64_t i = 0; i < count; i += step) sample.push_back(first[i]);
         const auto share = static_cast<double>(middle - first) / static_cast<double>(count);
-        const auto pivot = sample.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(sample.size() - 1));
+        const auto pivot = sample.begin() + static_cast<std::ptrdiff_t>(
+                                                share * static_cast<double>(sample.size() - 1));
         std::nth_element(sample.begin(), pivot, sample.end(), less);
-        Entry* const cut = std::partition(first, last, [&](const Entry& e) { return less(e, *pivot); });
+        Entry* const cut =
+            std::partition(first, last, [&](const Entry& e) { return less(e, *pivot); });
         if (cut == middle) return;
         if (cut == first || cut == last) break;
         (cut < middle ? first : last) = cut;
@@ -64,8 +66,8 @@ void select(Entry* first, Entry* last, std::int64_t left, const Less& less, cons
 
 // Splits the ranges of `span` entries among `count` of them that the numbers [begin, end) count.
 template <class Less, class GoOn>
-void split(Entry* entries, std::int64_t count, std::int64_t range, std::int64_t span, const double* rows,
-           std::int64_t d, const Less& less, const GoOn& go_on) {
+void split(Entry* entries, std::int64_t count, std::int64_t range, std::int64_t span,
+           const double* rows, std::int64_t d, const Less& less, const GoOn& go_on) {
     const std::int64_t first = range * span, last = std::min(count, first + span), left = span / 2;
     if (last - first <= left) return;
     const std::int64_t j = widest(entries + first, last - first, rows, d);
@@ -73,8 +75,8 @@ void split(Entry* entries, std::int64_t count, std::int64_t range, std::int64_t 
     select(entries + first, entries + last, left, less, go_on);
 }
 
-void order_block(const double* rows, std::int64_t d, const Entry* block, std::int64_t count, std::int64_t span,
-                 std::int64_t leaf, std::int64_t* numbers) {
+void order_block(const double* rows, std::int64_t d, const Entry* block, std::int64_t count,
+                 std::int64_t span, std::int64_t leaf, std::int64_t* numbers) {
     std::vector<double> own(static_cast<std::size_t>(count * d));
     std::vector<Entry> entries(static_cast<std::size_t>(count));
     for (std::int64_t i = 0; i < count; ++i) {
@@ -88,34 +90,38 @@ void order_block(const double* rows, std::int64_t d, const Entry* block, std::in
         for (std::int64_t range = 0; range * span < count; ++range)
             split(entries.data(), count, range, span, own.data(), d, less, [] { return true; });
     }
-    for (std::int64_t i = 0; i < count; ++i) numbers[i] = block[entries[static_cast<std::size_t>(i)].at].at;
+    for (std::int64_t i = 0; i < count; ++i)
+        numbers[i] = block[entries[static_cast<std::size_t>(i)].at].at;
 }
 
 }  // namespace
 
-void order_rows(const double* rows, std::int64_t d, std::int64_t* numbers, std::int64_t count, std::int64_t leaf,
-                int threads, ProgressMeter& progress) {
+void order_rows(const double* rows, std::int64_t d, std::int64_t* numbers, std::int64_t count,
+                std::int64_t leaf, int threads, ProgressMeter& progress) {
     if (count <= leaf) return;
     const Buffer<Entry> entries(count);
-    watched_for(threads, count, block_rows, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t i = first; i < last; ++i) entries[i] = {0, numbers[i]};
-    });
+    watched_for(threads, count, block_rows, progress, "prepare",
+                [&](std::int64_t first, std::int64_t last) {
+                    for (std::int64_t i = first; i < last; ++i) entries[i] = {0, numbers[i]};
+                });
     std::int64_t span = leaf;
     while (span < count) span *= 2;
     const auto less = [](const Entry& a, const Entry& b) {
         return a.value < b.value || (a.value == b.value && a.at < b.at);
     };
     for (; span > std::max(block_rows, leaf); span /= 2) {
-        watched_tasks(threads, (count + span - 1) / span, progress, "prepare", [&](std::int64_t range, int worker) {
-            split(entries.data(), count, range, span, rows, d, less, [&] {
-                if (worker == 0) progress.poll("prepare");
-                return !progress.cancelled();
-            });
-        });
+        watched_tasks(threads, (count + span - 1) / span, progress, "prepare",
+                      [&](std::int64_t range, int worker) {
+                          split(entries.data(), count, range, span, rows, d, less, [&] {
+                              if (worker == 0) progress.poll("prepare");
+                              return !progress.cancelled();
+                          });
+                      });
     }
-    watched_for(threads, count, span, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
-        order_block(rows, d, entries.data() + first, last - first, span, leaf, numbers + first);
-    });
+    watched_for(
+        threads, count, span, progress, "prepare", [&](std::int64_t first, std::int64_t last) {
+            order_block(rows, d, entries.data() + first, last - first, span, leaf, numbers + first);
+        });
 }
 
 }  // namespace kith::cpu

@@ -17,17 +17,19 @@ constexpr std::int64_t mapped_rows = 4096, filled_leaves = 64;
 
 }  // namespace
 
-MappedRows map_rows(const MatrixView& rows, std::int64_t first, std::int64_t count, const MetricSpec& metric, Isa isa,
-                    int threads, ProgressMeter& progress, const char* stage) {
+MappedRows map_rows(const MatrixView& rows, std::int64_t first, std::int64_t count,
+                    const MetricSpec& metric, Isa isa, int threads, ProgressMeter& progress,
+                    const char* stage) {
     const std::int64_t d = rows.cols;
     MappedRows m{Buffer<double>(count * d), Buffer<std::uint8_t>(count), {}};
     const RowKernels& kernels = row_kernels(isa);
     const MetricKernels& mapping = metric_kernels(metric.id, isa);
-    watched_for(threads, count, mapped_rows, progress, stage, [&](std::int64_t begin, std::int64_t end) {
-        double* const to = m.values.data() + begin * d;
-        widen_view(kernels, rows, first + begin, end - begin, to, d, m.nan.data() + begin);
-        if (!mapping.identity_map) mapping.prepare(to, d, end - begin, nullptr, metric.params);
-    });
+    watched_for(
+        threads, count, mapped_rows, progress, stage, [&](std::int64_t begin, std::int64_t end) {
+            double* const to = m.values.data() + begin * d;
+            widen_view(kernels, rows, first + begin, end - begin, to, d, m.nan.data() + begin);
+            if (!mapping.identity_map) mapping.prepare(to, d, end - begin, nullptr, metric.params);
+        });
     if (progress.cancelled()) return m;
     m.numbers.reserve(static_cast<std::size_t>(count));
     for (std::int64_t i = 0; i < count; ++i)
@@ -35,8 +37,8 @@ MappedRows map_rows(const MatrixView& rows, std::int64_t first, std::int64_t cou
     return m;
 }
 
-std::shared_ptr<const Tree> Tree::make(const MatrixView& rows, const MetricSpec& metric, Isa isa, int threads,
-                                       ProgressMeter& progress) {
+std::shared_ptr<const Tree> Tree::make(const MatrixView& rows, const MetricSpec& metric, Isa isa,
+                                       int threads, ProgressMeter& progress) {
     if (!metric_kernels(metric.id, isa).traits.monotone) return nullptr;
     MappedRows mapped = map_rows(rows, 0, rows.rows, metric, isa, threads, progress, "prepare");
     progress.throw_if_cancelled();
@@ -45,7 +47,8 @@ std::shared_ptr<const Tree> Tree::make(const MatrixView& rows, const MetricSpec&
     tree->d_ = rows.cols;
     for (std::int64_t i = 0; i < rows.rows; ++i)
         if (mapped.nan[i]) tree->nan_rows_.push_back(i);
-    order_rows(mapped.values.data(), rows.cols, mapped.numbers.data(), tree->points_, leaf_points, threads, progress);
+    order_rows(mapped.values.data(), rows.cols, mapped.numbers.data(), tree->points_, leaf_points,
+               threads, progress);
     progress.throw_if_cancelled();
     const std::int64_t leaves = tree->leaves();
     tree->ids_ = Buffer<std::int64_t>(leaves * leaf_points);
@@ -54,8 +57,8 @@ std::shared_ptr<const Tree> Tree::make(const MatrixView& rows, const MetricSpec&
     std::fill(tree->ids_.data() + tree->points_, tree->ids_.data() + leaves * leaf_points, -1);
     for (std::int64_t boxes = leaves, nodes = 0; nodes != 1; boxes = nodes) {
         nodes = std::max<std::int64_t>(1, (boxes + node_boxes - 1) / node_boxes);
-        tree->levels_.push_back(
-            {boxes, Buffer<double>(nodes * 2 * rows.cols * node_boxes), Buffer<std::int64_t>(nodes * node_boxes)});
+        tree->levels_.push_back({boxes, Buffer<double>(nodes * 2 * rows.cols * node_boxes),
+                                 Buffer<std::int64_t>(nodes * node_boxes)});
         const int level = tree->levels() - 1;
         watched_for(threads, nodes, filled_leaves / node_boxes, progress, "prepare",
                     [&](std::int64_t first, std::int64_t last) {
@@ -82,7 +85,8 @@ void Tree::fill_leaf(const double* rows, std::int64_t leaf) {
     }
 }
 
-// The boxes of a node from the leaves, or the nodes, below them; what is left of the node is boxes of nothing.
+// The boxes of a node from the leaves, or the nodes, below them; what is left of the node is boxes
+// of nothing.
 void Tree::join(int level, std::int64_t node) {
     Level& own = levels_[static_cast<std::size_t>(level)];
     double* const ends = own.ends.data() + node * 2 * d_ * node_boxes;
@@ -95,8 +99,8 @@ void Tree::join(int level, std::int64_t node) {
         const std::int64_t* const of = level == 0 ? ids(child) : least_ids(level - 1, child);
         least[b] = *std::min_element(of, of + parts);
         for (std::int64_t j = 0; j < d_; ++j) {
-            const double* const low =
-                level == 0 ? coordinates(child) + j * leaf_points : bounds(level - 1, child) + 2 * j * node_boxes;
+            const double* const low = level == 0 ? coordinates(child) + j * leaf_points
+                                                 : bounds(level - 1, child) + 2 * j * node_boxes;
             const double* const high = level == 0 ? low : low + node_boxes;
             ends[2 * j * node_boxes + b] = *std::min_element(low, low + parts);
             ends[(2 * j + 1) * node_boxes + b] = *std::max_element(high, high + parts);

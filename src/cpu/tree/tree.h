@@ -1,4 +1,5 @@
-// Points in the order of a k-d tree, in leaves, and the bounding boxes of the leaves and of groups of them.
+// Points in the order of a k-d tree, in leaves, and the bounding boxes of the leaves and of groups
+// of them.
 #pragma once
 
 #include <algorithm>
@@ -15,14 +16,15 @@
 
 namespace kith::cpu {
 
-// The points without NaN, mapped by the metric (metric.h). Leaves hold leaf_points of them each, the last one what is
-// left. Level 0 has the boxes of the leaves, each further level those of the nodes of the level before, a node being
-// node_boxes boxes that follow each other; the last level is one node.
+// The points without NaN, mapped by the metric (metric.h). Leaves hold leaf_points of them each,
+// the last one what is left. Level 0 has the boxes of the leaves, each further level those of the
+// nodes of the level before, a node being node_boxes boxes that follow each other; the last level
+// is one node.
 class Tree {
 public:
     // Null where the metric is not monotone. Throws where `progress` is cancelled.
-    static std::shared_ptr<const Tree> make(const MatrixView& rows, const MetricSpec& metric, Isa isa, int threads,
-                                            ProgressMeter& progress);
+    static std::shared_ptr<const Tree> make(const MatrixView& rows, const MetricSpec& metric,
+                                            Isa isa, int threads, ProgressMeter& progress);
 
     std::int64_t points() const { return points_; }
     std::int64_t leaves() const { return (points_ + leaf_points - 1) / leaf_points; }
@@ -32,17 +34,21 @@ public:
     }
     // How many points there are in a box of a level.
     std::int64_t count(int level, std::int64_t box) const {
-        const std::int64_t points = leaf_points << (level * std::countr_zero(static_cast<std::uint64_t>(node_boxes)));
+        const std::int64_t points =
+            leaf_points << (level * std::countr_zero(static_cast<std::uint64_t>(node_boxes)));
         return std::min(points, points_ - box * points);
     }
-    const double* coordinates(std::int64_t leaf) const { return coordinates_.data() + leaf * d_ * leaf_points; }
+    const double* coordinates(std::int64_t leaf) const {
+        return coordinates_.data() + leaf * d_ * leaf_points;
+    }
     const std::int64_t* ids(std::int64_t leaf) const { return ids_.data() + leaf * leaf_points; }
 
     // Rows with a NaN, ascending.
     const std::vector<std::int64_t>& nan_rows() const { return nan_rows_; }
 
     int levels() const { return static_cast<int>(levels_.size()); }
-    // Of a node: how many boxes, as TreeKernels::bounds takes them, the least id of the points of each.
+    // Of a node: how many boxes, as TreeKernels::bounds takes them, the least id of the points of
+    // each.
     std::int64_t boxes(int level, std::int64_t node) const {
         const std::int64_t all = levels_[static_cast<std::size_t>(level)].boxes;
         return all - node * node_boxes < node_boxes ? all - node * node_boxes : node_boxes;
@@ -77,7 +83,8 @@ struct MappedRows {
     // Numbers of the rows without, ascending.
     std::vector<std::int64_t> numbers;
 };
-MappedRows map_rows(const MatrixView& rows, std::int64_t first, std::int64_t count, const MetricSpec& metric, Isa isa,
-                    int threads, ProgressMeter& progress, const char* stage);
+MappedRows map_rows(const MatrixView& rows, std::int64_t first, std::int64_t count,
+                    const MetricSpec& metric, Isa isa, int threads, ProgressMeter& progress,
+                    const char* stage);
 
 }  // namespace kith::cpu

@@ -1,5 +1,5 @@
-// Kernels of ball_thresholds.h. A warp owns a query: the sums that relate its filter values to distance keys, in
-// binary64, of the coordinates that MetricKernels::sample gives.
+// Kernels of ball_thresholds.h. A warp owns a query: the sums that relate its filter values to
+// distance keys, in binary64, of the coordinates that MetricKernels::sample gives.
 #include "gpu/filter/ball_thresholds.h"
 
 #include <algorithm>
@@ -17,7 +17,14 @@ namespace kith::gpu {
 namespace {
 
 // What w is of the keys.
-enum class Relation { direct, cosine, dot, entropy, l2, unit_l2 };  // dot: inner products, shifted or not
+enum class Relation {
+    direct,
+    cosine,
+    dot,
+    entropy,
+    l2,
+    unit_l2
+};  // dot: inner products, shifted or not
 
 Relation relation_of(const FilterForm& form) {
     if (form.is_direct()) return Relation::direct;
@@ -65,8 +72,11 @@ __device__ KeyImage image_of(const ThresholdTask& task, std::int64_t query) {
         case Relation::dot: {
             const double norm = sqrt(sum([&](std::int64_t i) { return x[i] * x[i]; }));
             image.scale =
-                form.scale * (form.shifts_products() ? form.scale * form.product_norm : form.query_scale) / norm;
-            if (form.centre) image.offset = image.scale * sum([&](std::int64_t i) { return x[i] * form.centre[i]; });
+                form.scale *
+                (form.shifts_products() ? form.scale * form.product_norm : form.query_scale) / norm;
+            if (form.centre)
+                image.offset =
+                    image.scale * sum([&](std::int64_t i) { return x[i] * form.centre[i]; });
             break;
         }
         case Relation::entropy: {
@@ -74,7 +84,8 @@ __device__ KeyImage image_of(const ThresholdTask& task, std::int64_t query) {
             const double norm = sqrt(sum([&](std::int64_t i) { return raw(i) * raw(i); }));
             image.scale = form.scale * form.query_scale / norm;
             // The coordinates are logarithms less the centre.
-            image.offset = -image.scale * sum([&](std::int64_t i) { return raw(i) == 0 ? 0.0 : raw(i) * x[i]; });
+            image.offset = -image.scale *
+                           sum([&](std::int64_t i) { return raw(i) == 0 ? 0.0 : raw(i) * x[i]; });
             break;
         }
         case Relation::l2:
@@ -98,7 +109,8 @@ __device__ KeyImage image_of(const ThresholdTask& task, std::int64_t query) {
 }
 
 __global__ void thresholds_kernel(ThresholdTask task) {
-    const std::int64_t query = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
+    const std::int64_t query =
+        (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
     if (query >= task.queries.rows.count) return;
     const float nothing = __int_as_float(0x7fffffff), infinity = __int_as_float(0x7f800000);
     const double outer = task.bounds.outer[query];
@@ -129,7 +141,8 @@ __global__ void largest_error_kernel(const float* point_error, std::int64_t n, u
     if (threadIdx.x % 32 == 0) atomicMax(most, largest);
 }
 
-__global__ void sure_kernel(const float* included, std::int64_t q, const unsigned* most, float* sure) {
+__global__ void sure_kernel(const float* included, std::int64_t q, const unsigned* most,
+                            float* sure) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (i < q) sure[i] = __fsub_rd(included[i], 2.0f * __uint_as_float(*most));
 }
@@ -139,9 +152,10 @@ constexpr std::int64_t most_coordinates = 1 << 21;
 
 }  // namespace
 
-void ball_thresholds(const MetricKernels* kernels, const PreparedRows& queries, const FilterForm& form,
-                     const float* query_error, const std::uint8_t* unfit, const BallBounds& bounds,
-                     const metric::Params& params, const BallThresholds& out, cudaStream_t stream) {
+void ball_thresholds(const MetricKernels* kernels, const PreparedRows& queries,
+                     const FilterForm& form, const float* query_error, const std::uint8_t* unfit,
+                     const BallBounds& bounds, const metric::Params& params,
+                     const BallThresholds& out, cudaStream_t stream) {
     const Relation relation = relation_of(form);
     const bool sums = relation != Relation::direct && relation != Relation::cosine;
     const std::int64_t q = queries.rows.count, d = params.d;
@@ -166,14 +180,15 @@ void ball_thresholds(const MetricKernels* kernels, const PreparedRows& queries, 
             .query_error = query_error + first,
             .unfit = unfit + first,
             .bounds = {bounds.inner + first, bounds.outer + first},
-            .out = {out.excluded + first, out.included ? out.included + first : nullptr, out.state + first}};
+            .out = {out.excluded + first, out.included ? out.included + first : nullptr,
+                    out.state + first}};
         thresholds_kernel<<<blocks_for(count, item_warps), item_threads, 0, stream>>>(task);
         check_launch("ball_thresholds");
     }
 }
 
-void sure_limits(const float* included, std::int64_t q, const float* point_error, std::int64_t n, unsigned* most,
-                 float* sure, cudaStream_t stream) {
+void sure_limits(const float* included, std::int64_t q, const float* point_error, std::int64_t n,
+                 unsigned* most, float* sure, cudaStream_t stream) {
     check(cudaMemsetAsync(most, 0, sizeof(*most), stream), "cudaMemset");
     const unsigned blocks = std::min(item_blocks(n), 1024u);
     largest_error_kernel<<<blocks, item_threads, 0, stream>>>(point_error, n, most);

@@ -1,5 +1,6 @@
-// How rows of bits lie for the direct filter: in panels of filter_tile_queries, four words of each of its rows, then
-// the next four, and so on. Matrix units take that as it is: eight rows x 16 bytes are one of their core matrices.
+// How rows of bits lie for the direct filter: in panels of filter_tile_queries, four words of each
+// of its rows, then the next four, and so on. Matrix units take that as it is: eight rows x 16
+// bytes are one of their core matrices.
 #pragma once
 
 #include "gpu/filter/direct.h"

@@ -5,9 +5,10 @@
 
 namespace kith::gpu {
 
-// Points by position: bits, sizes as half norms, both with room for whole tiles; as MetricKernels::filter_points.
-void bit_points(const PreparedRows& rows, const FilterForm& form, float* words, float* half_norm, float* point_error,
-                std::int64_t d, cudaStream_t stream);
+// Points by position: bits, sizes as half norms, both with room for whole tiles; as
+// MetricKernels::filter_points.
+void bit_points(const PreparedRows& rows, const FilterForm& form, float* words, float* half_norm,
+                float* point_error, std::int64_t d, cudaStream_t stream);
 // As MetricKernels::filter_queries.
 void bit_queries(const PreparedRows& rows, const FilterForm& form, float* words, float* query_error,
                  std::uint8_t* unfit, std::int64_t d, cudaStream_t stream);

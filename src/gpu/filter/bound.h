@@ -1,10 +1,11 @@
-// The terms of the fused filter's bound, from what was measured of a vector. Plain host code too: tests/unit attacks
-// the arithmetic without a device. docs/exactness.md derives the bound; in short, with v the exact vector, v^ the
-// rounded one, rho = |v - v^| measured, h = |v|^2 / 2 - F (l2; half_norm in the code) or -F, and a = h - <u^, v^> as
-// the matrix units compute it,
-//     a - E <= w <= a + E + 2 F,   w = |v|^2 / 2 - <u, v> (l2), -<u, v>, or -t <c, v> - <u, v> (both less a centre c),
-// so a point may be dropped when a > T with T at least the k-th smallest a + 2 (E + F). E (query_error) + F
-// (point_error) is at least the sum of
+// The terms of the fused filter's bound, from what was measured of a vector. Plain host code too:
+// tests/unit attacks the arithmetic without a device. docs/exactness.md derives the bound; in
+// short, with v the exact vector, v^ the rounded one, rho = |v - v^| measured, h = |v|^2 / 2 - F
+// (l2; half_norm in the code) or -F, and a = h - <u^, v^> as the matrix units compute it,
+//     a - E <= w <= a + E + 2 F,   w = |v|^2 / 2 - <u, v> (l2), -<u, v>, or -t <c, v> - <u, v>
+//     (both less a centre c),
+// so a point may be dropped when a > T with T at least the k-th smallest a + 2 (E + F). E
+// (query_error) + F (point_error) is at least the sum of
 //     |u| rho_v + rho_u |v| + rho_u rho_v     rounding of the coordinates
 //     |u2| |v2|                               the product of the second terms, which is left out
 //     gamma (|h| + size_u size_v)             accumulation, and rounding h
@@ -12,7 +13,8 @@
 //     canonical_slack |c| ...                 the same of products with a centre
 //     factor_bound of both                    the same where a factor multiplies
 //     canonical_slack weight_u                binary64's logarithms of a cross entropy
-// where the products of a query's and a point's part are split by kappa or into halves (l2), or |u| is known (others).
+// where the products of a query's and a point's part are split by kappa or into halves (l2), or |u|
+// is known (others).
 #pragma once
 
 #include <cmath>
@@ -21,10 +23,11 @@
 
 namespace kith::gpu {
 
-// Slack for the roundings of the bound itself and what rounding adds to unit queries (relative), of binary64 norms and
-// of the canonical form (relative), and for underflow.
+// Slack for the roundings of the bound itself and what rounding adds to unit queries (relative), of
+// binary64 norms and of the canonical form (relative), and for underflow.
 inline constexpr double bound_slack = 1.002, canonical_slack = 0x1p-40, underflow_slack = 1e-30;
-// fp16's smallest normal number. The matrix units align products of smaller ones as if they were of that size.
+// fp16's smallest normal number. The matrix units align products of smaller ones as if they were of
+// that size.
 inline constexpr double smallest_normal = 0x1p-14;
 inline constexpr double smallest_square = 1e-280, largest_square = 1e280;
 // The most that rounding to one term of fp16 takes from a vector, relatively.
@@ -32,14 +35,16 @@ inline constexpr double half_residual = 0x1p-11;
 
 // ---- cross entropies
 //
-// Where x is 0 and q is not, the key is +inf. The logarithm of 0 is -entropy_norm, and a query's coordinate that is not
-// 0 is rounded to at least `least`: their product alone is four times FilterForm::ceiling, from which on upper values
-// are infinite. That is four to eight times a typical value.
+// Where x is 0 and q is not, the key is +inf. The logarithm of 0 is -entropy_norm, and a query's
+// coordinate that is not 0 is rounded to at least `least`: their product alone is four times
+// FilterForm::ceiling, from which on upper values are infinite. That is four to eight times a
+// typical value.
 
-// The norm of queries. Aligned with a coordinate of 0 (smallest_normal), it is no more than RowVector::size has paid.
+// The norm of queries. Aligned with a coordinate of 0 (smallest_normal), it is no more than
+// RowVector::size has paid.
 inline constexpr double entropy_norm = 0x1p15;
-// Points have a typical norm of 2^entropy_exponent: the smaller it is the smaller is `least`, and the fewer of fp16's
-// bits are left, of which two terms need more.
+// Points have a typical norm of 2^entropy_exponent: the smaller it is the smaller is `least`, and
+// the fewer of fp16's bits are left, of which two terms need more.
 constexpr int entropy_exponent(int terms) {
     return terms == 1 ? -6 : -5;
 }
@@ -62,7 +67,7 @@ inline constexpr double largest_logarithm = 347;  // of these
 struct EntropyCoordinate {
     double exact = 0, rounded = 0;  // what it is, and the number that is rounded in its place
     double weight = 0;              // of a query: what binary64's logarithms cost in proportion to
-    bool zero = false;              // of a point: the logarithm of 0, which counts for nothing but in products
+    bool zero = false;  // of a point: the logarithm of 0, which counts for nothing but in products
     bool covered = true;
 };
 KITH_HD EntropyCoordinate entropy_point(double x, double centre, double scale) {
@@ -90,7 +95,8 @@ KITH_HD double query_residual(const FilterForm& form) {
     return form.least > 0 ? 0x1p-15 : 0x1p-20;
 }
 
-// Norms of one row's vector: itself, what rounding left, the second term, what the factor multiplied.
+// Norms of one row's vector: itself, what rounding left, the second term, what the factor
+// multiplied.
 struct RowVector {
     double norm2 = 0, rho2 = 0, second2 = 0, before2 = 0;
     double weight = 0;   // of a query of a cross entropy: sum u (1 + |log q| + |centre|)
@@ -100,23 +106,26 @@ struct RowVector {
     bool empty = false;  // nor any coordinate but 0
     bool zeros = false;  // a point of a cross entropy with coordinates that are 0
 
-    // At least the norms of the rounded terms together. Two vectors' sizes multiplied are at least the sum of the
-    // products of their coordinates, and at least what any of these is aligned as.
+    // At least the norms of the rounded terms together. Two vectors' sizes multiplied are at least
+    // the sum of the products of their coordinates, and at least what any of these is aligned as.
     KITH_HD double size() const {
         return std::sqrt(norm2) + std::sqrt(rho2) + 2 * std::sqrt(second2) + smallest_normal;
     }
 };
 
-// What a factor adds to E or F: its own residual and the canonical form's rounding, and what the roundings of the
-// coordinates move; factor_split balances their products with the length of the vectors.
+// What a factor adds to E or F: its own residual and the canonical form's rounding, and what the
+// roundings of the coordinates move; factor_split balances their products with the length of the
+// vectors.
 inline constexpr double factor_split = 0x1p-20;
 KITH_HD double factor_bound(const FilterForm& form, const RowVector& v) {
-    const double error = form.factor.coordinate_error, before2 = form.scale * form.scale * v.before2;
-    return factor_split * v.norm2 + ((1 + 1 / factor_split) * error * error + form.factor.rank_error) * before2;
+    const double error = form.factor.coordinate_error,
+                 before2 = form.scale * form.scale * v.before2;
+    return factor_split * v.norm2 +
+           ((1 + 1 / factor_split) * error * error + form.factor.rank_error) * before2;
 }
 
-// E and F of the l2 form: the same of a vector, as the sum of a pair may have started from either's h
-// (column_thresholds).
+// E and F of the l2 form: the same of a vector, as the sum of a pair may have started from either's
+// h (column_thresholds).
 KITH_HD double l2_bound(const FilterForm& form, const RowVector& v, bool factored) {
     const double size = v.size();
     double bound = 0.5 * (v.rho2 / form.kappa + form.kappa * v.norm2 + v.rho2 + v.second2) +
@@ -128,16 +137,19 @@ KITH_HD double l2_bound(const FilterForm& form, const RowVector& v, bool factore
 
 // H.
 KITH_HD double exact_half_norm(const FilterForm& form, const RowVector& v) {
-    return form.gemm == metric::Gemm::l2 && !form.shifts_products() ? 0.5 * v.norm2 + v.offset : v.offset;
+    return form.gemm == metric::Gemm::l2 && !form.shifts_products() ? 0.5 * v.norm2 + v.offset
+                                                                    : v.offset;
 }
 
-// What binary64 rounds of products with a centre: of a point's form, the query's norm, the key, and <q, c>.
+// What binary64 rounds of products with a centre: of a point's form, the query's norm, the key, and
+// <q, c>.
 KITH_HD double product_bound(const FilterForm& form, double norm) {
     const double centre = form.scale * form.centre_norm, query = form.scale * form.product_norm;
     return canonical_slack * (query * (2 * norm + 2 * centre) + centre * norm);
 }
 
-// With all slack. |h| is at most half the square, which has paid for it, or the bound, which pays for it here.
+// With all slack. |h| is at most half the square, which has paid for it, or the bound, which pays
+// for it here.
 KITH_HD double widened(const FilterForm& form, double bound) {
     return (bound * bound_slack + underflow_slack) * (1 + 2 * form.gamma);
 }
@@ -146,8 +158,10 @@ KITH_HD double widened(const FilterForm& form, double bound) {
 KITH_HD double point_bound(const FilterForm& form, const RowVector& v, bool factored) {
     const double norm = std::sqrt(v.norm2), rho = std::sqrt(v.rho2), s = form.query_scale;
     if (form.gemm == metric::Gemm::l2)
-        return widened(form, l2_bound(form, v, factored) + form.gamma * std::abs(v.offset) + product_bound(form, norm));
-    double bound = s * (rho + half_residual * std::sqrt(v.second2) + form.gamma * v.size() + canonical_slack * norm);
+        return widened(form, l2_bound(form, v, factored) + form.gamma * std::abs(v.offset) +
+                                 product_bound(form, norm));
+    double bound = s * (rho + half_residual * std::sqrt(v.second2) + form.gamma * v.size() +
+                        canonical_slack * norm);
     if (form.gemm == metric::Gemm::dot) bound += s * query_residual(form) * (norm + rho);
     return widened(form, bound);
 }

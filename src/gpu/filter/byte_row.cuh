@@ -1,5 +1,5 @@
-// Rounding a row to whole numbers of 8 bits, with the terms of the bound (bytes.h): by a warp, or a group of its lanes,
-// a lane four numbers at a time.
+// Rounding a row to whole numbers of 8 bits, with the terms of the bound (bytes.h): by a warp, or a
+// group of its lanes, a lane four numbers at a time.
 #pragma once
 
 #include <cmath>
@@ -20,13 +20,14 @@ struct ByteRow {
     double noise2 = 0;    // of what rounding left of it within the range of a byte,
     double clipped2 = 0;  // and beyond
     double ends = 0;      // the sum of the latter's sizes times the largest number
-    // Of y or the numbers times the step, and of the noise, what leading directions have: all of it, what their own
-    // numbers say, and what these leave.
+    // Of y or the numbers times the step, and of the noise, what leading directions have: all of
+    // it, what their own numbers say, and what these leave.
     double size_along2 = 0, size_rest2 = 0, noise_along2 = 0, noise_said2 = 0, noise_rest2 = 0;
     double left2 = 0;       // the square of what the directions leave and phi does not have
     double cross = 0;       // the product with the shift
     double phi_error2 = 0;  // the square of what coordinates may be away from exact ones
-    double rounding = 0;    // what binary64 may round of the product with the shift, and of other terms of that size
+    double rounding = 0;    // what binary64 may round of the product with the shift, and of other
+                            // terms of that size
 
     // The least that the half norm h of a point may become.
     __device__ double least(const ByteForm& bytes, double h) const {
@@ -35,7 +36,8 @@ struct ByteRow {
     // What a query adds to its threshold; +inf where nothing is known of it.
     __device__ float error(const ByteForm& bytes) const {
         const double of_rounding = bound(bytes, norm2) + 0.5 * noise2;
-        const double all = cross + bytes.shift_norm * bytes.shift_norm + arithmetic_slack * of_rounding;
+        const double all =
+            cross + bytes.shift_norm * bytes.shift_norm + arithmetic_slack * of_rounding;
         return isfinite(all) ? __double2float_ru(all) : __int_as_float(0x7f800000);
     }
 
@@ -43,7 +45,8 @@ private:
     // What a point and a query have in common of F and E; `size2`: of what is multiplied.
     __device__ double bound(const ByteForm& bytes, double size2) const {
         const LeadingDirections& leading = bytes.leading;
-        double sum = pair(across(noise2, noise_along2), bytes.kappa, across(size2, size_along2)) + left2 + clipped2;
+        double sum = pair(across(noise2, noise_along2), bytes.kappa, across(size2, size_along2)) +
+                     left2 + clipped2;
         if (leading.count > 0)
             sum += pair(size_rest2, leading.coarse_kappa, noise_said2) +
                    pair(noise_rest2, leading.fine_kappa, size_along2);
@@ -53,8 +56,11 @@ private:
     }
 
     // Twice what the product of two lengths is at most, of which each row has one.
-    __device__ static double pair(double a2, double kappa, double b2) { return a2 / kappa + kappa * b2; }
-    // The square of what a vector has beside leading directions, which are orthonormal but for rounding.
+    __device__ static double pair(double a2, double kappa, double b2) {
+        return a2 / kappa + kappa * b2;
+    }
+    // The square of what a vector has beside leading directions, which are orthonormal but for
+    // rounding.
     __device__ static double across(double all2, double along2) {
         return fmax(0.0, all2 - along2) + 0x1p-32 * (all2 + along2);
     }
@@ -62,7 +68,8 @@ private:
 
 // Doubles of shared memory that rounding a row takes.
 KITH_HD std::int64_t byte_row_doubles(const Directions& directions) {
-    return directions.bytes.leading.count > 0 ? 2 * LeadingDirections::padded(directions.columns) : 0;
+    return directions.bytes.leading.count > 0 ? 2 * LeadingDirections::padded(directions.columns)
+                                              : 0;
 }
 
 // A row's coordinates in that memory, and what leading directions have of these.
@@ -94,21 +101,25 @@ struct LeadingSums {
     }
 };
 
-// Rows of directions.form.width pairs of numbers: those of phi, then, where there are leading directions, of points the
-// fine numbers of what rounding left and the coarse ones of the coordinates, of queries the other way round. Of queries
-// the numbers are negated, which -128 cannot be. `shared`: byte_row_doubles() of the warp's own. Fewer than 32 lanes
-// round rows of coordinates alone.
+// Rows of directions.form.width pairs of numbers: those of phi, then, where there are leading
+// directions, of points the fine numbers of what rounding left and the coarse ones of the
+// coordinates, of queries the other way round. Of queries the numbers are negated, which -128
+// cannot be. `shared`: byte_row_doubles() of the warp's own. Fewer than 32 lanes round rows of
+// coordinates alone.
 template <bool query, int lanes = 32>
-__device__ ByteRow round_to_bytes(const Directions& directions, const __half* vector, const Along& of,
-                                  std::int64_t i_row, double* shared, std::int8_t* out) {
-    const double* const along = lanes == 32 && of.coordinates ? of.coordinates + i_row * of.stride : nullptr;
+__device__ ByteRow round_to_bytes(const Directions& directions, const __half* vector,
+                                  const Along& of, std::int64_t i_row, double* shared,
+                                  std::int8_t* out) {
+    const double* const along =
+        lanes == 32 && of.coordinates ? of.coordinates + i_row * of.stride : nullptr;
     const ByteForm& bytes = directions.bytes;
     const LeadingDirections& leading = bytes.leading;
     const bool leads = lanes == 32 && leading.count > 0;
     const int lane = threadIdx.x % lanes;
     const std::int64_t coordinates = directions.coordinates();
     LeadingSums sums(shared, directions);
-    double norm2 = 0, phi2 = 0, own2 = 0, stepped2 = 0, noise2 = 0, clipped2 = 0, clipped = 0, cross = 0;
+    double norm2 = 0, phi2 = 0, own2 = 0, stepped2 = 0, noise2 = 0, clipped2 = 0, clipped = 0,
+           cross = 0;
     if (along) {
         for (std::int64_t j = lane; j < directions.depth; j += 32) {
             const auto x = static_cast<double>(__half2float(vector[j]));
@@ -129,7 +140,8 @@ __device__ ByteRow round_to_bytes(const Directions& directions, const __half* ve
         if constexpr (lanes < 32) {
             // Rows are as a filter has them: as many halves as a multiple of 16.
             if (first < directions.depth)
-                *reinterpret_cast<uint2*>(elements) = *reinterpret_cast<const uint2*>(vector + first);
+                *reinterpret_cast<uint2*>(elements) =
+                    *reinterpret_cast<const uint2*>(vector + first);
         } else {
             for (int i = 0; i < 4; ++i)
                 if (!along && first + i < coordinates) elements[i] = vector[first + i];
@@ -140,10 +152,10 @@ __device__ ByteRow round_to_bytes(const Directions& directions, const __half* ve
             if (c >= coordinates) continue;
             const double x = c >= directions.columns ? left
                              : along                 ? along[c]
-                                                     : static_cast<double>(__half2float(elements[i])),
+                                     : static_cast<double>(__half2float(elements[i])),
                          shift = __ldg(bytes.shift + c), y = x - shift, nearest = rint(y * inverse),
-                         b = fmin(fmax(nearest, query ? -127.0 : -128.0), 127.0), stepped = b * bytes.step,
-                         rest = y - stepped;
+                         b = fmin(fmax(nearest, query ? -127.0 : -128.0), 127.0),
+                         stepped = b * bytes.step, rest = y - stepped;
             rounded[i] = static_cast<signed char>(static_cast<int>(query ? -b : b));
             if (!along) norm2 += x * x;
             own2 += y * y;
@@ -155,7 +167,8 @@ __device__ ByteRow round_to_bytes(const Directions& directions, const __half* ve
                 clipped2 += rest * rest;
                 clipped += fabs(rest);
             }
-            if (leads && c < directions.columns) sums.set(c, query ? y : stepped, b == nearest ? rest : 0.0);
+            if (leads && c < directions.columns)
+                sums.set(c, query ? y : stepped, b == nearest ? rest : 0.0);
         }
         *reinterpret_cast<char4*>(out + first) = four;
     }
@@ -180,8 +193,11 @@ __device__ ByteRow round_to_bytes(const Directions& directions, const __half* ve
     __syncwarp();
     const bool of_noise = lane < LeadingDirections::most;
     const double sum = sums.of(leading), step = of_noise ? leading.fine : leading.coarse,
-                 number = fmin(fmax(rint(sum / step), -127.0), 127.0), said = number * step, rest = sum - said;
-    const auto of_lanes = [&](double x, bool noise) { return warp_sum(of_noise == noise ? x * x : 0.0); };
+                 number = fmin(fmax(rint(sum / step), -127.0), 127.0), said = number * step,
+                 rest = sum - said;
+    const auto of_lanes = [&](double x, bool noise) {
+        return warp_sum(of_noise == noise ? x * x : 0.0);
+    };
     row.noise_along2 = of_lanes(sum, true);
     row.noise_said2 = of_lanes(said, true);
     row.noise_rest2 = of_lanes(rest, true);

@@ -29,10 +29,12 @@ std::size_t shared_bytes(const Directions& directions) {
 }
 
 template <int lanes>
-__global__ void points_kernel(Directions directions, const __half* vectors, Along along, const float* half_norm,
-                              std::int64_t first, std::int64_t count, std::int64_t n, std::int8_t* out,
-                              int* out_half_norm) {
-    const std::int64_t i = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / lanes, at = first + i;
+__global__ void points_kernel(Directions directions, const __half* vectors, Along along,
+                              const float* half_norm, std::int64_t first, std::int64_t count,
+                              std::int64_t n, std::int8_t* out, int* out_half_norm) {
+    const std::int64_t i = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) /
+                           lanes,
+                       at = first + i;
     if (i >= count) return;
     const std::int64_t width = 2 * directions.form.width;
     const float h = half_norm[at];
@@ -44,8 +46,9 @@ __global__ void points_kernel(Directions directions, const __half* vectors, Alon
         return;
     }
     const ByteForm& bytes = directions.bytes;
-    const ByteRow row = round_to_bytes<false, lanes>(directions, vectors + at * directions.depth, along, i,
-                                                     shared_of_warp(directions), out + at * width);
+    const ByteRow row =
+        round_to_bytes<false, lanes>(directions, vectors + at * directions.depth, along, i,
+                                     shared_of_warp(directions), out + at * width);
     if (lane != 0) return;
     const double lowest = row.least(bytes, static_cast<double>(h)) / (bytes.step * bytes.step) - 1;
     // Not a number, too: then all look at it.
@@ -54,12 +57,15 @@ __global__ void points_kernel(Directions directions, const __half* vectors, Alon
                                                        : ByteLimits::always;
 }
 
-__global__ void queries_kernel(Directions directions, const __half* vectors, Along along, std::int64_t first,
-                               std::int64_t count, std::int8_t* out, float* error) {
-    const std::int64_t i = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32, at = first + i;
+__global__ void queries_kernel(Directions directions, const __half* vectors, Along along,
+                               std::int64_t first, std::int64_t count, std::int8_t* out,
+                               float* error) {
+    const std::int64_t i = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32,
+                       at = first + i;
     if (i >= count) return;
-    const ByteRow row = round_to_bytes<true>(directions, vectors + at * directions.depth, along, i,
-                                             shared_of_warp(directions), out + at * 2 * directions.form.width);
+    const ByteRow row =
+        round_to_bytes<true>(directions, vectors + at * directions.depth, along, i,
+                             shared_of_warp(directions), out + at * 2 * directions.form.width);
     if (threadIdx.x % 32 == 0) error[at] = row.error(directions.bytes);
 }
 
@@ -68,11 +74,13 @@ __global__ void fill_kernel(int* out, std::int64_t count, int value) {
     if (i < count) out[i] = value;
 }
 
-__global__ void thresholds_kernel(const float* threshold, const float* error, const std::uint8_t* overflowed,
-                                  std::int64_t q, double unit, int* out) {
+__global__ void thresholds_kernel(const float* threshold, const float* error,
+                                  const std::uint8_t* overflowed, std::int64_t q, double unit,
+                                  int* out) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (i >= q) return;
-    out[i] = overflowed && overflowed[i] ? ByteLimits::never : coarse_threshold(threshold[i], error[i], unit);
+    out[i] = overflowed && overflowed[i] ? ByteLimits::never
+                                         : coarse_threshold(threshold[i], error[i], unit);
 }
 
 // Numbers of which all but the last times 127 and that one make x, within ByteTerms::reach().
@@ -98,7 +106,8 @@ __device__ __forceinline__ void write_weights(std::uint32_t (&out)[words]) {
 
 // A row's terms: of points the digits come first, of queries what multiplies those.
 template <int planes>
-__device__ __forceinline__ void write_terms(int x, bool query, std::int64_t row, std::int64_t rows, uint4* terms) {
+__device__ __forceinline__ void write_terms(int x, bool query, std::int64_t row, std::int64_t rows,
+                                            uint4* terms) {
     std::uint32_t digits[2 * planes], weights[2 * planes], all[4 * planes];
     write_digits(x, digits);
     write_weights(weights);
@@ -109,19 +118,23 @@ __device__ __forceinline__ void write_terms(int x, bool query, std::int64_t row,
     }
 #pragma unroll
     for (int plane = 0; plane < planes; ++plane)
-        terms[plane * rows + row] = {all[4 * plane], all[4 * plane + 1], all[4 * plane + 2], all[4 * plane + 3]};
+        terms[plane * rows + row] = {all[4 * plane], all[4 * plane + 1], all[4 * plane + 2],
+                                     all[4 * plane + 3]};
 }
 
-// Half norms that are not `excluded`: the least, how many are `always` and how many are more than `highest`.
+// Half norms that are not `excluded`: the least, how many are `always` and how many are more than
+// `highest`.
 struct HalfNorms {
     int least = ByteLimits::excluded;
     unsigned long long always = 0, beyond = 0;
 };
-__global__ void half_norms_kernel(const int* half_norm, std::int64_t n, int highest, HalfNorms* out) {
+__global__ void half_norms_kernel(const int* half_norm, std::int64_t n, int highest,
+                                  HalfNorms* out) {
     int least = ByteLimits::excluded;
     unsigned beyond = 0, always = 0;
     const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-    for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x; i < n; i += step) {
+    for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x; i < n;
+         i += step) {
         const int h = half_norm[i];
         if (h >= ByteLimits::excluded) continue;
         always += h <= ByteLimits::always;
@@ -141,29 +154,35 @@ HalfNorms half_norms(const int* half_norm, std::int64_t n, int highest, cudaStre
     HalfNorms out;
     const Buffer<HalfNorms> on_device(1, stream);
     InFlight work(stream);
-    check(cudaMemcpyAsync(on_device.get(), &out, sizeof(out), cudaMemcpyDefault, stream), "cudaMemcpy");
+    check(cudaMemcpyAsync(on_device.get(), &out, sizeof(out), cudaMemcpyDefault, stream),
+          "cudaMemcpy");
     const unsigned blocks = std::min<unsigned>(item_blocks(n), 1024);
     half_norms_kernel<<<blocks, item_threads, 0, stream>>>(half_norm, n, highest, on_device.get());
     check_launch("half_norms");
-    check(cudaMemcpyAsync(&out, on_device.get(), sizeof(out), cudaMemcpyDefault, stream), "cudaMemcpy");
+    check(cudaMemcpyAsync(&out, on_device.get(), sizeof(out), cudaMemcpyDefault, stream),
+          "cudaMemcpy");
     work.wait("half norms");
     return out;
 }
 
-// A sum is -products + h - (T + 1), all less the base; h is at least -reach + 1, so that T + 1 at its least passes
-// nothing of a row of zeros, and T + 1 at most reach, that of an excluded point.
+// A sum is -products + h - (T + 1), all less the base; h is at least -reach + 1, so that T + 1 at
+// its least passes nothing of a row of zeros, and T + 1 at most reach, that of an excluded point.
 template <int planes>
-__global__ void point_terms_kernel(const int* half_norm, std::int64_t count, ByteTerms form, uint4* terms) {
+__global__ void point_terms_kernel(const int* half_norm, std::int64_t count, ByteTerms form,
+                                   uint4* terms) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (i >= count) return;
-    const std::int64_t h = static_cast<std::int64_t>(half_norm[i]) - form.base, reach = form.reach();
+    const std::int64_t h = static_cast<std::int64_t>(half_norm[i]) - form.base,
+                       reach = form.reach();
     write_terms<planes>(static_cast<int>(min(max(h, 1 - reach), reach)), false, i, count, terms);
 }
 
 template <int planes>
-__global__ void query_terms_kernel(const int* threshold, std::int64_t q, std::int64_t rows, ByteTerms form,
-                                   std::int32_t full, std::int32_t* counts, uint4* terms) {
-    const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x, reach = form.reach();
+__global__ void query_terms_kernel(const int* threshold, std::int64_t q, std::int64_t rows,
+                                   ByteTerms form, std::int32_t full, std::int32_t* counts,
+                                   uint4* terms) {
+    const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x,
+                       reach = form.reach();
     if (i >= rows) return;
     std::int64_t next = -reach;
     if (i < q) {
@@ -176,8 +195,8 @@ __global__ void query_terms_kernel(const int* threshold, std::int64_t q, std::in
 }
 
 template <int planes>
-__global__ void gather_terms_kernel(const uint4* terms, std::int64_t plane, ByteTerms form, const std::uint32_t* query,
-                                    std::int64_t count, uint4* out) {
+__global__ void gather_terms_kernel(const uint4* terms, std::int64_t plane, ByteTerms form,
+                                    const std::uint32_t* query, std::int64_t count, uint4* out) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (i >= count) return;
     const std::uint32_t own = query[i];
@@ -191,47 +210,54 @@ __global__ void gather_terms_kernel(const uint4* terms, std::int64_t plane, Byte
 
 }  // namespace
 
-void round_points(const Directions& directions, const __half* vectors, const Along& along, const float* half_norm,
-                  std::int64_t first, std::int64_t count, std::int64_t n, std::int8_t* out, int* out_half_norm,
-                  cudaStream_t stream) {
+void round_points(const Directions& directions, const __half* vectors, const Along& along,
+                  const float* half_norm, std::int64_t first, std::int64_t count, std::int64_t n,
+                  std::int8_t* out, int* out_half_norm, cudaStream_t stream) {
     const auto launch = [&](auto kernel, int lanes) {
-        kernel<<<blocks_for(count, item_threads / lanes), item_threads, shared_bytes(directions), stream>>>(
-            directions, vectors, along, half_norm, first, count, n, out, out_half_norm);
+        kernel<<<blocks_for(count, item_threads / lanes), item_threads, shared_bytes(directions),
+                 stream>>>(directions, vectors, along, half_norm, first, count, n, out,
+                           out_half_norm);
     };
-    // Of coordinates alone few lanes do: 1,048,576 rows of 128 took 1.2 ms by 32 lanes each and take 0.4 by eight (an
-    // NVIDIA H100, 2026-11-28).
+    // Of coordinates alone few lanes do: 1,048,576 rows of 128 took 1.2 ms by 32 lanes each and
+    // take 0.4 by eight (an NVIDIA H100, 2026-11-28).
     if (along.coordinates || directions.bytes.leading.count > 0) launch(points_kernel<32>, 32);
     else launch(points_kernel<8>, 8);
     check_launch("round_points");
 }
 
-void round_queries(const Directions& directions, const __half* vectors, const Along& along, std::int64_t first,
-                   std::int64_t count, std::int8_t* out, float* error, cudaStream_t stream) {
-    queries_kernel<<<blocks_for(count, item_warps), item_threads, shared_bytes(directions), stream>>>(
-        directions, vectors, along, first, count, out, error);
+void round_queries(const Directions& directions, const __half* vectors, const Along& along,
+                   std::int64_t first, std::int64_t count, std::int8_t* out, float* error,
+                   cudaStream_t stream) {
+    queries_kernel<<<blocks_for(count, item_warps), item_threads, shared_bytes(directions),
+                     stream>>>(directions, vectors, along, first, count, out, error);
     check_launch("round_queries");
 }
 
 void fill_excluded(float* half_norm, std::int64_t count, cudaStream_t stream) {
     if (count == 0) return;
-    fill_kernel<<<item_blocks(count), item_threads, 0, stream>>>(reinterpret_cast<int*>(half_norm), count,
-                                                                 ByteLimits::excluded);
+    fill_kernel<<<item_blocks(count), item_threads, 0, stream>>>(reinterpret_cast<int*>(half_norm),
+                                                                 count, ByteLimits::excluded);
     check_launch("fill_excluded");
 }
 
-void byte_thresholds(const float* threshold, const float* error, const std::uint8_t* overflowed, std::int64_t q,
-                     double step, int* out, cudaStream_t stream) {
-    thresholds_kernel<<<item_blocks(q), item_threads, 0, stream>>>(threshold, error, overflowed, q, step * step, out);
+void byte_thresholds(const float* threshold, const float* error, const std::uint8_t* overflowed,
+                     std::int64_t q, double step, int* out, cudaStream_t stream) {
+    thresholds_kernel<<<item_blocks(q), item_threads, 0, stream>>>(threshold, error, overflowed, q,
+                                                                   step * step, out);
     check_launch("byte_thresholds");
 }
 
-ByteRange byte_range(const int* half_norm, std::int64_t n, std::int64_t one_beyond, cudaStream_t stream) {
+ByteRange byte_range(const int* half_norm, std::int64_t n, std::int64_t one_beyond,
+                     cudaStream_t stream) {
     constexpr std::int64_t most_sampled = 1 << 16;
     const HalfNorms all = half_norms(half_norm, n, 0, stream);
-    ByteRange out{.least = all.least, .most = ByteLimits::always, .always = static_cast<std::int64_t>(all.always)};
+    ByteRange out{.least = all.least,
+                  .most = ByteLimits::always,
+                  .always = static_cast<std::int64_t>(all.always)};
     std::vector<int> sample(static_cast<std::size_t>(std::min(n, most_sampled)));
     InFlight copy(stream);
-    check(cudaMemcpyAsync(sample.data(), half_norm, sample.size() * sizeof(int), cudaMemcpyDefault, stream),
+    check(cudaMemcpyAsync(sample.data(), half_norm, sample.size() * sizeof(int), cudaMemcpyDefault,
+                          stream),
           "cudaMemcpy");
     copy.wait("half norms");
     std::erase_if(sample, [](int h) { return h >= ByteLimits::excluded; });
@@ -247,16 +273,18 @@ std::int64_t count_beyond(const int* half_norm, std::int64_t n, int highest, cud
     return static_cast<std::int64_t>(half_norms(half_norm, n, highest, stream).beyond);
 }
 
-void augment_byte_points(const int* half_norm, std::int64_t count, ByteTerms form, void* terms, cudaStream_t stream) {
+void augment_byte_points(const int* half_norm, std::int64_t count, ByteTerms form, void* terms,
+                         cudaStream_t stream) {
     const auto kernel = form.planes == 1   ? point_terms_kernel<1>
                         : form.planes == 2 ? point_terms_kernel<2>
                                            : point_terms_kernel<wide_planes>;
-    kernel<<<item_blocks(count), item_threads, 0, stream>>>(half_norm, count, form, static_cast<uint4*>(terms));
+    kernel<<<item_blocks(count), item_threads, 0, stream>>>(half_norm, count, form,
+                                                            static_cast<uint4*>(terms));
     check_launch("augment_byte_points");
 }
 
-void augment_byte_queries(const int* threshold, std::int64_t q, ByteTerms form, std::int32_t full, std::int32_t* counts,
-                          void* terms, cudaStream_t stream) {
+void augment_byte_queries(const int* threshold, std::int64_t q, ByteTerms form, std::int32_t full,
+                          std::int32_t* counts, void* terms, cudaStream_t stream) {
     const std::int64_t rows = augmented_query_rows(q);
     const auto kernel = form.planes == 1   ? query_terms_kernel<1>
                         : form.planes == 2 ? query_terms_kernel<2>
@@ -266,17 +294,20 @@ void augment_byte_queries(const int* threshold, std::int64_t q, ByteTerms form, 
     check_launch("augment_byte_queries");
 }
 
-void gather_byte_terms(const void* terms, std::int64_t plane, ByteTerms form, const std::uint32_t* query,
-                       std::int64_t count, void* out, cudaStream_t stream) {
+void gather_byte_terms(const void* terms, std::int64_t plane, ByteTerms form,
+                       const std::uint32_t* query, std::int64_t count, void* out,
+                       cudaStream_t stream) {
     const auto kernel = form.planes == 1   ? gather_terms_kernel<1>
                         : form.planes == 2 ? gather_terms_kernel<2>
                                            : gather_terms_kernel<wide_planes>;
-    kernel<<<item_blocks(count), item_threads, 0, stream>>>(static_cast<const uint4*>(terms), plane / byte_terms, form,
-                                                            query, count, static_cast<uint4*>(out));
+    kernel<<<item_blocks(count), item_threads, 0, stream>>>(static_cast<const uint4*>(terms),
+                                                            plane / byte_terms, form, query, count,
+                                                            static_cast<uint4*>(out));
     check_launch("gather_byte_terms");
 }
 
-void use_byte_terms(ByteTerms form, const void* query_terms, const void* point_terms, FilterPass& pass) {
+void use_byte_terms(ByteTerms form, const void* query_terms, const void* point_terms,
+                    FilterPass& pass) {
     pass.query_terms = query_terms;
     pass.point_terms = point_terms;
     pass.term_planes = form.planes;

@@ -1,8 +1,9 @@
-// Whole numbers of 8 bits on Hopper (bytes.h), with twice the coordinates of halves in an MMA and sums that are exact;
-// see fused_kernel_sm90a.cuh. A row of a K-tile is 128 bytes either way: the schedule counts two numbers as one half.
+// Whole numbers of 8 bits on Hopper (bytes.h), with twice the coordinates of halves in an MMA and
+// sums that are exact; see fused_kernel_sm90a.cuh. A row of a K-tile is 128 bytes either way: the
+// schedule counts two numbers as one half.
 //
-// The first MMA starts the accumulators, and half norms are added where values are compared: an addition and a minimum
-// are one instruction.
+// The first MMA starts the accumulators, and half norms are added where values are compared: an
+// addition and a minimum are one instruction.
 #include <array>
 
 #include "gpu/filter/bytes.h"
@@ -12,8 +13,8 @@ namespace kith::gpu {
 
 namespace sm90a {
 
-// What append_exchanged() asks of a thread's rows, whose sums, with the half norm of the column, pass within
-// thresholds; values lie as append_candidates of candidates.cuh has them.
+// What append_exchanged() asks of a thread's rows, whose sums, with the half norm of the column,
+// pass within thresholds; values lie as append_candidates of candidates.cuh has them.
 template <bool says_sums>
 struct SumRows {
     const int2* half_norms;  // of the thread's columns: two of every eight columns
@@ -32,16 +33,20 @@ struct SumRows {
     __device__ std::uint32_t sixteen(const int (&v)[64], int first) const {
         std::uint32_t mask = 0;
 #pragma unroll
-        for (int i = 0; i < 16; i += 4) mask |= passing(four_of(v, first + i), static_cast<unsigned>(first + i)) << i;
+        for (int i = 0; i < 16; i += 4)
+            mask |= passing(four_of(v, first + i), static_cast<unsigned>(first + i)) << i;
         return mask;
     }
     __device__ unsigned passing(const int4& four, unsigned first) const {
         const int2 two = half_norms[first];
         const auto within = [](int sum, int half_norm, int threshold) {
-            return static_cast<int>(static_cast<unsigned>(sum) + static_cast<unsigned>(half_norm)) <= threshold;
+            return static_cast<int>(static_cast<unsigned>(sum) +
+                                    static_cast<unsigned>(half_norm)) <= threshold;
         };
-        return (within(four.x, two.x, upper_threshold) ? 1u : 0u) | (within(four.y, two.y, upper_threshold) ? 2u : 0u) |
-               (within(four.z, two.x, lower_threshold) ? 4u : 0u) | (within(four.w, two.y, lower_threshold) ? 8u : 0u);
+        return (within(four.x, two.x, upper_threshold) ? 1u : 0u) |
+               (within(four.y, two.y, upper_threshold) ? 2u : 0u) |
+               (within(four.z, two.x, lower_threshold) ? 4u : 0u) |
+               (within(four.w, two.y, lower_threshold) ? 8u : 0u);
     }
     __device__ void entry(int sum, unsigned i, Candidate& entry, std::uint32_t& query) const {
         const int* const two = reinterpret_cast<const int*>(half_norms + i / 4 * 4);
@@ -50,9 +55,10 @@ struct SumRows {
     }
 };
 
-// The groups of sixteen of a thread's values that hold one whose sum and the half norm of its column are within the
-// threshold of its row, as bits.
-__device__ __forceinline__ unsigned hit_sums(const int (&d)[64], const int2* columns, int upper_row, int lower_row) {
+// The groups of sixteen of a thread's values that hold one whose sum and the half norm of its
+// column are within the threshold of its row, as bits.
+__device__ __forceinline__ unsigned hit_sums(const int (&d)[64], const int2* columns, int upper_row,
+                                             int lower_row) {
     unsigned hit = 0;
 #pragma unroll
     for (int group = 0; group < 4; ++group) {
@@ -81,22 +87,26 @@ struct AppendSums : Epilogue {
         if (row < pass.q) upper_row = thresholds[row];
         if (row + 8 < pass.q) lower_row = thresholds[row + 8];
     }
-    __device__ void apply(const int (&d)[64], const ThreadValues& values, WarpList& list, const FilterPass& pass) {
+    __device__ void apply(const int (&d)[64], const ThreadValues& values, WarpList& list,
+                          const FilterPass& pass) {
         const auto* const columns = reinterpret_cast<const int2*>(values.half_norms);
         const unsigned hit = hit_sums(d, columns, upper_row, lower_row);
         const unsigned holding = __ballot_sync(0xffffffffu, hit != 0);
         if (holding == 0) return;
         const SumRows<says_sums> rows{
-            columns,     upper_row,   lower_row,
-            upper_query, lower_query, static_cast<std::uint32_t>(static_cast<int>(pass.first) + values.column)};
-        if constexpr (exchanges) append_exchanged(d, hit, holding, values.exchange, list, pass, rows);
+            columns,     upper_row,
+            lower_row,   upper_query,
+            lower_query, static_cast<std::uint32_t>(static_cast<int>(pass.first) + values.column)};
+        if constexpr (exchanges)
+            append_exchanged(d, hit, holding, values.exchange, list, pass, rows);
         else append_own(d, hit, list, pass, rows);
     }
 };
 
 template <class Steps, bool says_sums = false, bool listed = false>
-constexpr FusedKernel* byte_kernel = fused_sm_90a<Mainloop<Bytes, Start::first_product, Steps, listed>,
-                                                  AppendSums<says_sums, appends_by_exchange(listed)>>;
+constexpr FusedKernel* byte_kernel =
+    fused_sm_90a<Mainloop<Bytes, Start::first_product, Steps, listed>,
+                 AppendSums<says_sums, appends_by_exchange(listed)>>;
 
 }  // namespace sm90a
 
@@ -109,14 +119,17 @@ void bytes_pass_sm_90a(const FilterPass& pass, cudaStream_t stream) {
     // Of less than a K-tile by how many steps there are, of more by how many the last K-tile has.
     static constexpr std::array few = {byte_kernel<FixedSteps<1>>, byte_kernel<FixedSteps<2>>,
                                        byte_kernel<FixedSteps<3>>};
-    static constexpr std::array many = {byte_kernel<ManySteps<0>>, byte_kernel<ManySteps<1>>, byte_kernel<ManySteps<2>>,
-                                        byte_kernel<ManySteps<3>>};
-    const TileSchedule schedule =
-        make_schedule(pass, device_attributes().multiprocessors, appends_by_exchange(pass.tiles != nullptr));
+    static constexpr std::array many = {byte_kernel<ManySteps<0>>, byte_kernel<ManySteps<1>>,
+                                        byte_kernel<ManySteps<2>>, byte_kernel<ManySteps<3>>};
+    const TileSchedule schedule = make_schedule(pass, device_attributes().multiprocessors,
+                                                appends_by_exchange(pass.tiles != nullptr));
     const auto steps = static_cast<std::size_t>(schedule.steps);
-    if (pass.says_sums && pass.tiles) launch_pass(byte_kernel<ManySteps<0>, true, true>, pass, {}, schedule, stream);
-    else if (pass.says_sums) launch_pass(byte_kernel<ManySteps<0>, true>, pass, {}, schedule, stream);
-    else launch_pass(steps < 4 ? few.at(steps - 1) : many.at(steps % 4), pass, {}, schedule, stream);
+    if (pass.says_sums && pass.tiles)
+        launch_pass(byte_kernel<ManySteps<0>, true, true>, pass, {}, schedule, stream);
+    else if (pass.says_sums)
+        launch_pass(byte_kernel<ManySteps<0>, true>, pass, {}, schedule, stream);
+    else
+        launch_pass(steps < 4 ? few.at(steps - 1) : many.at(steps % 4), pass, {}, schedule, stream);
 }
 
 }  // namespace kith::gpu

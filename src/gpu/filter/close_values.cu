@@ -31,12 +31,13 @@ struct NearShared {
     int near_groups, near_steps;
 };
 
-// The block calls found(there, position) for all positions of its query whose keys are at most `limit`, with `there`
-// false for others: only groups and steps whose least keys are within it are read. `least`: of the groups, as
-// group(i) says. Where so many steps have any that not all are read, false.
+// The block calls found(there, position) for all positions of its query whose keys are at most
+// `limit`, with `there` false for others: only groups and steps whose least keys are within it are
+// read. `least`: of the groups, as group(i) says. Where so many steps have any that not all are
+// read, false.
 template <class Found>
-__device__ bool positions_within(const ValuePass& pass, const std::uint32_t (&least)[per_thread], std::uint32_t limit,
-                                 NearShared& s, Found found) {
+__device__ bool positions_within(const ValuePass& pass, const std::uint32_t (&least)[per_thread],
+                                 std::uint32_t limit, NearShared& s, Found found) {
     constexpr int ahead = 4, warps = close_threads / 32;
     const std::int64_t query = blockIdx.x;
     const auto groups = static_cast<int>(pass.groups);
@@ -47,7 +48,8 @@ __device__ bool positions_within(const ValuePass& pass, const std::uint32_t (&le
         append<1>(least[i] <= limit && group(i) < groups, &s.near_groups,
                   [&](int slot, int) { s.groups[slot] = static_cast<std::uint16_t>(group(i)); });
     __syncthreads();
-    const auto each = static_cast<int>(pass.steps_of_group()), all_steps = static_cast<int>(pass.steps());
+    const auto each = static_cast<int>(pass.steps_of_group()),
+               all_steps = static_cast<int>(pass.steps());
     const int all = s.near_groups * each;
     const std::uint32_t* const least_of_steps = pass.step_least + query * groups * each;
     for (int first = 0; first < all; first += close_threads * ahead) {
@@ -89,8 +91,8 @@ __device__ bool positions_within(const ValuePass& pass, const std::uint32_t (&le
     return s.near_steps <= most_near_steps;
 }
 
-// Pilots, the points whose values of all coordinates make a query's threshold: each warp takes those of its groups that
-// have the least keys.
+// Pilots, the points whose values of all coordinates make a query's threshold: each warp takes
+// those of its groups that have the least keys.
 struct PilotShared {
     std::uint32_t upper[most_pilots];
 };
@@ -98,14 +100,17 @@ struct PilotShared {
 // So few words are ranked by comparing all of them.
 constexpr int most_ranked = 256;
 
-// The key of the k-th smallest of the pilots' upper values. `least` and `at`: the least keys of the pass in each group,
-// and where these are.
-__device__ std::uint32_t pilot_key(const ValuePass& pass, const CoarseValues& coarse, const CandidateLists& lists,
-                                   std::int64_t k, std::uint32_t (&least)[per_thread],
-                                   const std::uint32_t (&at)[per_thread], ListShared& s, PilotShared& pilots) {
+// The key of the k-th smallest of the pilots' upper values. `least` and `at`: the least keys of the
+// pass in each group, and where these are.
+__device__ std::uint32_t pilot_key(const ValuePass& pass, const CoarseValues& coarse,
+                                   const CandidateLists& lists, std::int64_t k,
+                                   std::uint32_t (&least)[per_thread],
+                                   const std::uint32_t (&at)[per_thread], ListShared& s,
+                                   PilotShared& pilots) {
     constexpr int batch = 2;
     const auto lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
-    const auto words = static_cast<int>(coarse.width / 8), each = coarse.pilots_of_warp, count = coarse.pilots;
+    const auto words = static_cast<int>(coarse.width / 8), each = coarse.pilots_of_warp,
+               count = coarse.pilots;
     const uint4* const query = static_cast<const uint4*>(coarse.queries) + blockIdx.x * words;
     for (int first = 0; first < each && warp * each < count; first += batch) {
         std::uint32_t point[batch], own = 0;
@@ -116,7 +121,8 @@ __device__ std::uint32_t pilot_key(const ValuePass& pass, const CoarseValues& co
 #pragma unroll
             for (int i = 0; i < per_thread; ++i) own_least = min(own_least, least[i]);
             const std::uint32_t key = __reduce_min_sync(whole_warp, own_least);
-            const int from = __ffs(static_cast<int>(__ballot_sync(whole_warp, own_least == key))) - 1;
+            const int from =
+                __ffs(static_cast<int>(__ballot_sync(whole_warp, own_least == key))) - 1;
             std::uint32_t position = 0;
             bool taken = false;
 #pragma unroll
@@ -158,14 +164,15 @@ __device__ std::uint32_t pilot_key(const ValuePass& pass, const CoarseValues& co
 // A block owns a query.
 template <bool is_coarse>
 __global__ void __launch_bounds__(close_threads)
-    close_kernel(ValuePass pass, CoarseValues coarse, CandidateLists lists, FilterForm form, CloseTask task,
-                 unsigned long long* counted) {
+    close_kernel(ValuePass pass, CoarseValues coarse, CandidateLists lists, FilterForm form,
+                 CloseTask task, unsigned long long* counted) {
     __shared__ ListShared s;
     __shared__ NearShared near;
     wait_for_previous();
     const std::int64_t query = blockIdx.x;
     const auto groups = static_cast<int>(pass.groups);
-    const std::uint32_t *const upper = pass.least + 2 * query * groups, *const value = upper + groups;
+    const std::uint32_t *const upper = pass.least + 2 * query * groups, *const value =
+                                                                            upper + groups;
     std::uint32_t least[per_thread], uppers[per_thread];
 #pragma unroll
     for (int i = 0; i < per_thread; ++i) {
@@ -196,8 +203,9 @@ __global__ void __launch_bounds__(close_threads)
         std::uint32_t limit = Order::key(threshold);
         if constexpr (is_coarse) {
             const float error = coarse.error[query];
-            limit = pass.bytes ? value_key(coarse_threshold(threshold, error, coarse.step * coarse.step))
-                               : Order::key(coarse_threshold(threshold, error));
+            limit = pass.bytes
+                        ? value_key(coarse_threshold(threshold, error, coarse.step * coarse.step))
+                        : Order::key(coarse_threshold(threshold, error));
         }
         const std::int64_t self = task.self ? task.self[query] : -1;
         std::uint32_t* const ids = task.ids + query * lists.capacity;
@@ -211,7 +219,8 @@ __global__ void __launch_bounds__(close_threads)
         sure = sure && s.kept <= lists.capacity && (!fills || rows > 0);
     } else if (fitness == all_alike) {
         const std::int64_t rows = first_rows<close_threads>(task, lists.capacity);
-        append_rows<close_threads>(task, query, rows, lists.capacity, task.ids + query * lists.capacity, s);
+        append_rows<close_threads>(task, query, rows, lists.capacity,
+                                   task.ids + query * lists.capacity, s);
         sure = rows > 0 || task.n == 0;
     }
     if (threadIdx.x != 0) return;
@@ -237,7 +246,8 @@ bool close_waits() {
 }  // namespace
 
 void close_values(const ValuePass& pass, const CoarseValues& coarse, const CandidateLists& lists,
-                  const FilterForm& form, const CloseTask& task, unsigned long long* counted, cudaStream_t stream) {
+                  const FilterForm& form, const CloseTask& task, unsigned long long* counted,
+                  cudaStream_t stream) {
     cudaLaunchAttribute attribute{};
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;
@@ -248,7 +258,8 @@ void close_values(const ValuePass& pass, const CoarseValues& coarse, const Candi
     config.attrs = &attribute;
     config.numAttrs = close_waits() ? 1 : 0;
     auto* const kernel = pass.point_error ? close_kernel<false> : close_kernel<true>;
-    check(cudaLaunchKernelEx(&config, kernel, pass, coarse, lists, form, task, counted), "close_values");
+    check(cudaLaunchKernelEx(&config, kernel, pass, coarse, lists, form, task, counted),
+          "close_values");
 }
 
 }  // namespace kith::gpu

@@ -22,7 +22,8 @@ __device__ __forceinline__ double warp_sum(double x) {
 }
 
 // A warp owns a vector.
-__global__ void half_square_kernel(const __half* vectors, std::int64_t count, std::int64_t width, float* out) {
+__global__ void half_square_kernel(const __half* vectors, std::int64_t count, std::int64_t width,
+                                   float* out) {
     const std::int64_t at = own_item() / 32;
     if (at >= whole_tiles(count)) return;
     const int lane = threadIdx.x % 32;
@@ -37,8 +38,8 @@ __global__ void half_square_kernel(const __half* vectors, std::int64_t count, st
 }
 
 // A warp owns a row.
-__global__ void nearest_kernel(const float* values, std::int64_t ld, std::int64_t rows, std::int64_t count,
-                               std::uint32_t* centres, float* least) {
+__global__ void nearest_kernel(const float* values, std::int64_t ld, std::int64_t rows,
+                               std::int64_t count, std::uint32_t* centres, float* least) {
     const std::int64_t row = own_item() / 32;
     if (row >= rows) return;
     const int lane = threadIdx.x % 32;
@@ -64,8 +65,9 @@ __global__ void nearest_kernel(const float* values, std::int64_t ld, std::int64_
 }
 
 // A warp owns a row.
-__global__ void count_near_kernel(const float* values, std::int64_t ld, std::int64_t rows, std::int64_t count,
-                                  const float* least, const float* error, unsigned long long* total) {
+__global__ void count_near_kernel(const float* values, std::int64_t ld, std::int64_t rows,
+                                  std::int64_t count, const float* least, const float* error,
+                                  unsigned long long* total) {
     const std::int64_t row = own_item() / 32;
     if (row >= rows || !isfinite(error[row])) return;
     const int lane = threadIdx.x % 32;
@@ -77,8 +79,9 @@ __global__ void count_near_kernel(const float* values, std::int64_t ld, std::int
 }
 
 // A warp owns a row.
-__global__ void near_earlier_kernel(const float* values, std::int64_t ld, std::int64_t first, std::int64_t rows,
-                                    const float* half_square, float apart2, std::uint8_t* near) {
+__global__ void near_earlier_kernel(const float* values, std::int64_t ld, std::int64_t first,
+                                    std::int64_t rows, const float* half_square, float apart2,
+                                    std::uint8_t* near) {
     const std::int64_t row = own_item() / 32;
     if (row >= rows) return;
     const int lane = threadIdx.x % 32;
@@ -93,15 +96,15 @@ constexpr int bound_threads = 256, bound_warps = bound_threads / 32;
 
 // A block owns a cluster, a warp a member at a time.
 __global__ void __launch_bounds__(bound_threads)
-    bound_kernel(ClusterView view, const __half* vectors, const float* half_norm, const std::uint32_t* members,
-                 ClusterBound* out) {
+    bound_kernel(ClusterView view, const __half* vectors, const float* half_norm,
+                 const std::uint32_t* members, ClusterBound* out) {
     __shared__ double squares[bound_warps], longest[bound_warps], room[bound_warps];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const std::int64_t width = view.width;
     const __half* const centre = static_cast<const __half*>(view.centres) + blockIdx.x * width;
     double most_square = 0, most_norm = 0, most_room = 0;
-    for (std::uint32_t i = view.begin[blockIdx.x] + static_cast<std::uint32_t>(warp); i < view.begin[blockIdx.x + 1];
-         i += bound_warps) {
+    for (std::uint32_t i = view.begin[blockIdx.x] + static_cast<std::uint32_t>(warp);
+         i < view.begin[blockIdx.x + 1]; i += bound_warps) {
         const std::int64_t at = view.first + members[i];
         double apart = 0, norm2 = 0;
         for (std::int64_t j = lane; j < width; j += 32) {
@@ -132,13 +135,15 @@ __global__ void __launch_bounds__(bound_threads)
         most_room = fmax(most_room, room[w]);
     }
     const double half_square = static_cast<double>(view.half_square[blockIdx.x]);
-    out[blockIdx.x] = {.radius = sqrt(most_square) * (1 + 0x1p-40),
-                       .room = most_room + room_of_longest(view.gamma, most_norm),
-                       .error = 2 * view.gamma * half_square + accumulation(view.gamma, sqrt(2 * half_square))};
+    out[blockIdx.x] = {
+        .radius = sqrt(most_square) * (1 + 0x1p-40),
+        .room = most_room + room_of_longest(view.gamma, most_norm),
+        .error = 2 * view.gamma * half_square + accumulation(view.gamma, sqrt(2 * half_square))};
 }
 
 // Whether a query may have a candidate in a cluster, from its value with the centre.
-__device__ __forceinline__ bool reaches(const QueryReach& query, const ClusterBound& bound, float value) {
+__device__ __forceinline__ bool reaches(const QueryReach& query, const ClusterBound& bound,
+                                        float value) {
     const double reach2 = query.room + bound.room;
     const double reach = bound.radius + root_above(fmax(reach2, 0.0));
     const double apart2 = query.nearest + 2 * static_cast<double>(value) - 2 * bound.error;
@@ -164,31 +169,35 @@ __global__ void __launch_bounds__(active_threads)
         reach[threadIdx.x] = reach_of(view.gamma, norm2, queries.threshold[own]);
     }
     __syncthreads();
-    const std::int64_t cluster = static_cast<std::int64_t>(blockIdx.y) * active_threads + threadIdx.x;
+    const std::int64_t cluster =
+        static_cast<std::int64_t>(blockIdx.y) * active_threads + threadIdx.x;
     if (cluster >= view.count) return;
     const ClusterBound bound = view.bounds[cluster];
     const float* const values = queries.values + first * queries.ld + cluster;
     bool active = false;
 #pragma unroll 8
     for (int i = 0; i < here; ++i) active |= reaches(reach[i], bound, values[i * queries.ld]);
-    flags[blockIdx.x * view.count + cluster] = active && view.begin[cluster] < view.begin[cluster + 1];
+    flags[blockIdx.x * view.count + cluster] =
+        active && view.begin[cluster] < view.begin[cluster + 1];
 }
 
 constexpr int others_threads = 256, others_queries = others_threads / 32;
 
 // A block owns eight queries, a thread every 256th cluster.
 __global__ void __launch_bounds__(others_threads)
-    others_kernel(ClusterView view, ClusterQueries queries, const std::uint32_t* begin, const std::uint32_t* own,
-                  std::uint8_t* reached) {
+    others_kernel(ClusterView view, ClusterQueries queries, const std::uint32_t* begin,
+                  const std::uint32_t* own, std::uint8_t* reached) {
     __shared__ QueryReach reach[others_queries];
     __shared__ std::uint32_t left_out[others_queries];
     __shared__ unsigned any;
     const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * others_queries;
-    const int here = static_cast<int>(min(static_cast<std::int64_t>(others_queries), queries.q - first)),
+    const int here = static_cast<int>(
+                  min(static_cast<std::int64_t>(others_queries), queries.q - first)),
               lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     if (threadIdx.x == 0) any = 0;
     if (warp < here) {
-        const __half* const u = static_cast<const __half*>(queries.vectors) + (first + warp) * view.width;
+        const __half* const u =
+            static_cast<const __half*>(queries.vectors) + (first + warp) * view.width;
         double norm2 = 0;
         for (std::int64_t j = lane; j < view.width; j += 32) {
             const double x = static_cast<double>(__half2float(u[j]));
@@ -214,7 +223,8 @@ __global__ void __launch_bounds__(others_threads)
         unsigned own_found = 0;
 #pragma unroll
         for (int i = 0; i < others_queries; ++i)
-            own_found |= static_cast<unsigned>(left_out[i] != c && reaches(reach[i], bound, values[i])) << i;
+            own_found |=
+                static_cast<unsigned>(left_out[i] != c && reaches(reach[i], bound, values[i])) << i;
         if (!empty) found |= own_found;
     }
     found = __reduce_or_sync(whole_warp, found);
@@ -246,8 +256,8 @@ constexpr int list_threads = 1024;
 
 // A block owns a group; a bit for each tile in shared memory.
 __global__ void __launch_bounds__(list_threads)
-    list_kernel(ClusterView view, const std::uint8_t* flags, std::int64_t first, int tiles, std::uint32_t* out,
-                std::uint32_t* counts) {
+    list_kernel(ClusterView view, const std::uint8_t* flags, std::int64_t first, int tiles,
+                std::uint32_t* out, std::uint32_t* counts) {
     extern __shared__ std::uint32_t bits[];
     __shared__ std::uint32_t sums[list_threads / 32];
     const int words = (tiles + 31) / 32;
@@ -255,8 +265,10 @@ __global__ void __launch_bounds__(list_threads)
     __syncthreads();
     for (std::int64_t c = threadIdx.x; c < view.count; c += list_threads) {
         if (!flags[blockIdx.x * view.count + c]) continue;
-        const std::int64_t begin = max(view.first + view.begin[c], first), end = view.first + view.begin[c + 1];
-        for (std::int64_t tile = (begin - first) / filter_tile_points; tile * filter_tile_points + first < end; ++tile)
+        const std::int64_t begin = max(view.first + view.begin[c], first),
+                           end = view.first + view.begin[c + 1];
+        for (std::int64_t tile = (begin - first) / filter_tile_points;
+             tile * filter_tile_points + first < end; ++tile)
             if (tile < tiles) atomicOr(&bits[tile / 32], 1u << tile % 32);
     }
     __syncthreads();
@@ -265,7 +277,8 @@ __global__ void __launch_bounds__(list_threads)
     for (int at = 0; at < words; at += list_threads) {
         const int w = at + static_cast<int>(threadIdx.x);
         std::uint32_t own = w < words ? bits[w] : 0, total = 0;
-        std::uint32_t place = before + block_prefix<list_threads>(static_cast<std::uint32_t>(__popc(own)), sums, total);
+        std::uint32_t place = before + block_prefix<list_threads>(
+                                           static_cast<std::uint32_t>(__popc(own)), sums, total);
         for (; own; own &= own - 1)
             list[place++] = static_cast<std::uint32_t>(w * 32 + __ffs(static_cast<int>(own)) - 1);
         before += total;
@@ -275,14 +288,15 @@ __global__ void __launch_bounds__(list_threads)
 
 }  // namespace
 
-void half_squares(const void* vectors, std::int64_t count, std::int64_t width, float* out, cudaStream_t stream) {
+void half_squares(const void* vectors, std::int64_t count, std::int64_t width, float* out,
+                  cudaStream_t stream) {
     half_square_kernel<<<blocks_for(whole_tiles(count), item_warps), item_threads, 0, stream>>>(
         static_cast<const __half*>(vectors), count, width, out);
     check_launch("half_squares");
 }
 
-void centre_values(const ClusterView& view, const void* vectors, std::int64_t count, FilterIsa isa, float* out,
-                   cudaStream_t stream) {
+void centre_values(const ClusterView& view, const void* vectors, std::int64_t count, FilterIsa isa,
+                   float* out, cudaStream_t stream) {
     FilterPass pass;
     pass.queries = vectors;
     pass.points = view.centres;
@@ -297,56 +311,61 @@ void centre_values(const ClusterView& view, const void* vectors, std::int64_t co
 
 void nearest_centres(const float* values, std::int64_t ld, std::int64_t rows, std::int64_t count,
                      std::uint32_t* centres, float* least, cudaStream_t stream) {
-    nearest_kernel<<<blocks_for(rows, item_warps), item_threads, 0, stream>>>(values, ld, rows, count, centres, least);
+    nearest_kernel<<<blocks_for(rows, item_warps), item_threads, 0, stream>>>(
+        values, ld, rows, count, centres, least);
     check_launch("nearest_centres");
 }
 
-void count_near(const float* values, std::int64_t ld, std::int64_t rows, std::int64_t count, const float* least,
-                const float* error, unsigned long long* total, cudaStream_t stream) {
-    count_near_kernel<<<blocks_for(rows, item_warps), item_threads, 0, stream>>>(values, ld, rows, count, least, error,
-                                                                                 total);
+void count_near(const float* values, std::int64_t ld, std::int64_t rows, std::int64_t count,
+                const float* least, const float* error, unsigned long long* total,
+                cudaStream_t stream) {
+    count_near_kernel<<<blocks_for(rows, item_warps), item_threads, 0, stream>>>(
+        values, ld, rows, count, least, error, total);
     check_launch("count_near");
 }
 
-void near_earlier(const float* values, std::int64_t ld, std::int64_t first, std::int64_t rows, const float* half_square,
-                  float apart2, std::uint8_t* near, cudaStream_t stream) {
-    near_earlier_kernel<<<blocks_for(rows, item_warps), item_threads, 0, stream>>>(values, ld, first, rows, half_square,
-                                                                                   apart2, near);
+void near_earlier(const float* values, std::int64_t ld, std::int64_t first, std::int64_t rows,
+                  const float* half_square, float apart2, std::uint8_t* near, cudaStream_t stream) {
+    near_earlier_kernel<<<blocks_for(rows, item_warps), item_threads, 0, stream>>>(
+        values, ld, first, rows, half_square, apart2, near);
     check_launch("near_earlier");
 }
 
-void bound_clusters(const ClusterView& view, const void* vectors, const float* half_norm, const std::uint32_t* members,
-                    ClusterBound* out, cudaStream_t stream) {
+void bound_clusters(const ClusterView& view, const void* vectors, const float* half_norm,
+                    const std::uint32_t* members, ClusterBound* out, cudaStream_t stream) {
     bound_kernel<<<static_cast<unsigned>(view.count), bound_threads, 0, stream>>>(
         view, static_cast<const __half*>(vectors), half_norm, members, out);
     check_launch("bound_clusters");
 }
 
-void active_clusters(const ClusterView& view, const ClusterQueries& queries, std::uint8_t* flags, cudaStream_t stream) {
+void active_clusters(const ClusterView& view, const ClusterQueries& queries, std::uint8_t* flags,
+                     cudaStream_t stream) {
     const dim3 grid(blocks_for(queries.q, queries.group), blocks_for(view.count, active_threads));
     active_kernel<<<grid, active_threads, 0, stream>>>(view, queries, flags);
     check_launch("active_clusters");
 }
 
-void other_clusters(const ClusterView& view, const ClusterQueries& queries, const std::uint32_t* begin,
-                    const std::uint32_t* own, std::uint8_t* reached, cudaStream_t stream) {
-    others_kernel<<<blocks_for(queries.q, others_queries), others_threads, 0, stream>>>(view, queries, begin, own,
-                                                                                        reached);
+void other_clusters(const ClusterView& view, const ClusterQueries& queries,
+                    const std::uint32_t* begin, const std::uint32_t* own, std::uint8_t* reached,
+                    cudaStream_t stream) {
+    others_kernel<<<blocks_for(queries.q, others_queries), others_threads, 0, stream>>>(
+        view, queries, begin, own, reached);
     check_launch("other_clusters");
 }
 
-void count_active(const ClusterView& view, const std::uint8_t* flags, std::int64_t groups, unsigned long long* total,
-                  cudaStream_t stream) {
+void count_active(const ClusterView& view, const std::uint8_t* flags, std::int64_t groups,
+                  unsigned long long* total, cudaStream_t stream) {
     check(cudaMemsetAsync(total, 0, 2 * sizeof *total, stream), "cudaMemset");
     total_kernel<<<static_cast<unsigned>(groups), item_threads, 0, stream>>>(view, flags, total);
     check_launch("count_active");
 }
 
-void list_tiles(const ClusterView& view, const std::uint8_t* flags, std::int64_t groups, std::int64_t first,
-                std::int64_t tiles, std::uint32_t* out, std::uint32_t* counts, cudaStream_t stream) {
+void list_tiles(const ClusterView& view, const std::uint8_t* flags, std::int64_t groups,
+                std::int64_t first, std::int64_t tiles, std::uint32_t* out, std::uint32_t* counts,
+                cudaStream_t stream) {
     const std::size_t bytes = static_cast<std::size_t>((tiles + 31) / 32) * sizeof(std::uint32_t);
-    list_kernel<<<static_cast<unsigned>(groups), list_threads, bytes, stream>>>(view, flags, first,
-                                                                                static_cast<int>(tiles), out, counts);
+    list_kernel<<<static_cast<unsigned>(groups), list_threads, bytes, stream>>>(
+        view, flags, first, static_cast<int>(tiles), out, counts);
     check_launch("list_tiles");
 }
 

@@ -1,4 +1,5 @@
-// A query's threshold for values that bound those of all coordinates from below (projection.h, bytes.h).
+// A query's threshold for values that bound those of all coordinates from below (projection.h,
+// bytes.h).
 #pragma once
 
 #include "gpu/filter/bytes.h"
@@ -18,7 +19,8 @@ __device__ __forceinline__ int coarse_threshold(float threshold, float error, do
     const double highest = (static_cast<double>(threshold) + static_cast<double>(error)) / unit + 1;
     if (highest <= -ByteLimits::finite) return static_cast<int>(-ByteLimits::finite);
     if (highest < ByteLimits::finite) return static_cast<int>(ceil(highest));
-    return highest >= ByteLimits::finite ? ByteLimits::everything : ByteLimits::never;  // NaN: no threshold
+    return highest >= ByteLimits::finite ? ByteLimits::everything
+                                         : ByteLimits::never;  // NaN: no threshold
 }
 
 }  // namespace kith::gpu

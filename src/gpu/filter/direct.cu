@@ -1,4 +1,5 @@
-// The direct filter's kernels: a step for each form (direct_steps.cuh), in the tiles of direct_tile.cuh.
+// The direct filter's kernels: a step for each form (direct_steps.cuh), in the tiles of
+// direct_tile.cuh.
 #include "gpu/filter/direct.h"
 #include "gpu/filter/direct_steps.cuh"
 #include "gpu/filter/direct_tile.cuh"
@@ -17,7 +18,8 @@ static_assert(tile == filter_tile_queries && filter_tile_points % tile == 0);
 
 template <class S, bool All>
 __global__ void __launch_bounds__(threads, S::blocks)
-    direct_kernel(const __grid_constant__ FilterPass pass, const __grid_constant__ Schedule schedule) {
+    direct_kernel(const __grid_constant__ FilterPass pass,
+                  const __grid_constant__ Schedule schedule) {
     run_tiles<S, All>(pass, schedule);
 }
 
@@ -30,8 +32,8 @@ constexpr int counting_bytes = shared_bytes + static_cast<int>(sizeof(TileCounts
 
 template <class S>
 __global__ void __launch_bounds__(threads, S::blocks)
-    counting_kernel(const __grid_constant__ FilterPass pass, const __grid_constant__ Schedule schedule,
-                    const SureCounted sure) {
+    counting_kernel(const __grid_constant__ FilterPass pass,
+                    const __grid_constant__ Schedule schedule, const SureCounted sure) {
     run_tiles<S, false>(pass, schedule, sure);
 }
 
@@ -41,9 +43,11 @@ void launch(const FilterPass& pass, const SurePairs& sure, cudaStream_t stream) 
     const Schedule schedule = make_schedule(pass, tile, slice, blocks);
     const auto grid = static_cast<unsigned>(std::min<std::int64_t>(blocks, schedule.work_tiles));
     if (sure.up_to && !pass.all) {
-        check(cudaFuncSetAttribute(counting_kernel<S>, cudaFuncAttributeMaxDynamicSharedMemorySize, counting_bytes),
+        check(cudaFuncSetAttribute(counting_kernel<S>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   counting_bytes),
               "cudaFuncSetAttribute");
-        counting_kernel<S><<<grid, threads, counting_bytes, stream>>>(pass, schedule, {sure.up_to, sure.counts});
+        counting_kernel<S>
+            <<<grid, threads, counting_bytes, stream>>>(pass, schedule, {sure.up_to, sure.counts});
         check_launch("direct filter");
         return;
     }

@@ -1,15 +1,17 @@
-// The direct filter's pass over rows of bits (exact::counts_bits). Matrix units count the bits that two rows have in
-// common (PTX ISA, 9.7.15: wgmma m64n128k256 of sm_90a, elsewhere mma.sync m16n8k256, both with and + popc); with the
-// rows' sizes that count is a Hamming, a Jaccard or a Dice distance. A block of 256 threads owns a tile of 128 queries
-// x 128 points, a warp 16 x 128 pairs of it, a thread two rows and 32 columns: 64 counts.
+// The direct filter's pass over rows of bits (exact::counts_bits). Matrix units count the bits that
+// two rows have in common (PTX ISA, 9.7.15: wgmma m64n128k256 of sm_90a, elsewhere mma.sync
+// m16n8k256, both with and + popc); with the rows' sizes that count is a Hamming, a Jaccard or a
+// Dice distance. A block of 256 threads owns a tile of 128 queries x 128 points, a warp 16 x 128
+// pairs of it, a thread two rows and 32 columns: 64 counts.
 //
-// A test of one multiplication tells which pairs may pass (QueryTerms); the value itself, which divides, is computed of
-// these only.
+// A test of one multiplication tells which pairs may pass (QueryTerms); the value itself, which
+// divides, is computed of these only.
 //
-// On an NVIDIA H200, 2026-11-22, `kith-bench search --ordinary`, bits-hamming (n 1,048,576, q 1,024, 1,024 bits, k 10):
-// 1.17 ms with slices of 32 words by wgmma, 1.34 with slices of 16, 1.52 by mma.sync with these; 9.4 ms with bits
-// counted in integer units, 16 words a cycle and multiprocessor. The main pass, of 983,040 points, took 0.88 ms of the
-// first. A wgmma of 64 x 128 pairs and 256 bits was measured to take 64 cycles of a multiprocessor: 0.14 ms of that.
+// On an NVIDIA H200, 2026-11-22, `kith-bench search --ordinary`, bits-hamming (n 1,048,576, q
+// 1,024, 1,024 bits, k 10): 1.17 ms with slices of 32 words by wgmma, 1.34 with slices of 16, 1.52
+// by mma.sync with these; 9.4 ms with bits counted in integer units, 16 words a cycle and
+// multiprocessor. The main pass, of 983,040 points, took 0.88 ms of the first. A wgmma of 64 x 128
+// pairs and 256 bits was measured to take 64 cycles of a multiprocessor: 0.14 ms of that.
 #include <algorithm>
 
 #include "gpu/filter/bit_panels.h"
@@ -27,25 +29,30 @@ namespace {
 
 using exact::Step;
 
-constexpr int tile = static_cast<int>(filter_tile_queries), threads = 256, warps = threads / 32, blocks_per_sm = 2;
-// Words of a row that an instruction takes, that are copied at once, and slices in flight; bytes of a run of four words
-// of all rows.
-constexpr int depth = 8, slice = 32, stages = 3, run = static_cast<int>(bits_run), run_bytes = tile * run * 4;
+constexpr int tile = static_cast<int>(filter_tile_queries), threads = 256, warps = threads / 32,
+              blocks_per_sm = 2;
+// Words of a row that an instruction takes, that are copied at once, and slices in flight; bytes of
+// a run of four words of all rows.
+constexpr int depth = 8, slice = 32, stages = 3, run = static_cast<int>(bits_run),
+              run_bytes = tile * run * 4;
 using Ring = SliceRing<tile, slice, stages, threads, depth>;
 constexpr int list_bytes = WarpList::most_room * WarpList::entry_bytes;
-// Counts start at the bits of 2^23: read as f32 they are 2^23 + count, whose conversion is a subtraction.
+// Counts start at the bits of 2^23: read as f32 they are 2^23 + count, whose conversion is a
+// subtraction.
 constexpr int start = 0x4b000000;
 constexpr float start_value = 0x1p23f;
 
 // Of a query: its size, its threshold T, and a test that every point with a value <= T passes:
 //     common - slope x size of the point >= least.
-// With S the sum of both sizes, I the common count: hamming S - 2 I <= T, jaccard (S - 2 I) / (S - I) <= T, which is
-// I >= S (1 - T) / (2 - T), dice (S - 2 I) / S <= T; each is linear in I and the point's size. `slope` and `least` are
-// lowered by more than these lines and the test round (docs/exactness.md, section 6).
+// With S the sum of both sizes, I the common count: hamming S - 2 I <= T, jaccard (S - 2 I) / (S -
+// I) <= T, which is I >= S (1 - T) / (2 - T), dice (S - 2 I) / S <= T; each is linear in I and the
+// point's size. `slope` and `least` are lowered by more than these lines and the test round
+// (docs/exactness.md, section 6).
 struct __align__(16) QueryTerms {
     float threshold, size, slope, least;
 };
-constexpr int shared_bytes = Ring::bytes + warps * list_bytes + tile * static_cast<int>(sizeof(QueryTerms));
+constexpr int shared_bytes =
+    Ring::bytes + warps * list_bytes + tile * static_cast<int>(sizeof(QueryTerms));
 
 // `bits`: of a row, at least.
 __device__ QueryTerms query_terms(Step step, float threshold, float size, float bits) {
@@ -60,7 +67,8 @@ __device__ QueryTerms query_terms(Step step, float threshold, float size, float 
         t.least = __int_as_float(0x7f800000);  // nor does any of a query that has no neighbours
     } else if (!(threshold >= 1.0f)) {
         const float wider = fmaf(threshold, 0x1p-22f, threshold), rest = 1.0f - wider;
-        const float share = step == Step::jaccard_bits ? __fdiv_rn(rest, 2.0f - wider) : 0.5f * rest;
+        const float share =
+            step == Step::jaccard_bits ? __fdiv_rn(rest, 2.0f - wider) : 0.5f * rest;
         t.slope = fmaxf(share, 0.0f) * (1 - 0x1p-20f);
         t.least = t.slope * size;
     }
@@ -69,9 +77,11 @@ __device__ QueryTerms query_terms(Step step, float threshold, float size, float 
     return t;
 }
 
-// Adds to the counts of a thread's pairs what their rows have in common in `words` words, a multiple of 8, that lie in
-// shared memory. The block's other warps take the other rows of the queries.
-__device__ __forceinline__ void count_common(int (&acc)[64], const char* queries, const char* points, int words) {
+// Adds to the counts of a thread's pairs what their rows have in common in `words` words, a
+// multiple of 8, that lie in shared memory. The block's other warps take the other rows of the
+// queries.
+__device__ __forceinline__ void count_common(int (&acc)[64], const char* queries,
+                                             const char* points, int words) {
 #if defined(KITH_SM_90A)
     const std::uint32_t rows = shared_address(queries) + threadIdx.x / 128 * (run_bytes / 2),
                         columns = shared_address(points);
@@ -83,8 +93,10 @@ __device__ __forceinline__ void count_common(int (&acc)[64], const char* queries
     wgmma_wait<0>();
 #else
     const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
-    // Each thread gives words lane % 4 and lane % 4 + 4 of rows lane / 4 and, of queries, lane / 4 + 8.
-    const auto* const rows = reinterpret_cast<const std::uint32_t*>(queries) + warp * 16 * run + lane;
+    // Each thread gives words lane % 4 and lane % 4 + 4 of rows lane / 4 and, of queries, lane / 4
+    // + 8.
+    const auto* const rows =
+        reinterpret_cast<const std::uint32_t*>(queries) + warp * 16 * run + lane;
     const auto* const columns = reinterpret_cast<const std::uint32_t*>(points) + lane;
 #pragma unroll 1
     for (int w = 0; w < words; w += depth) {
@@ -95,7 +107,8 @@ __device__ __forceinline__ void count_common(int (&acc)[64], const char* queries
         for (int n = 0; n < 16; ++n) {
             const std::uint32_t* const b = columns + w * tile + n * 8 * run;
             asm volatile(
-                "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+                "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc {%0, %1, %2, %3}, {%4, "
+                "%5, %6, %7}, "
                 "{%8, %9}, {%0, %1, %2, %3};"
                 : "+r"(acc[4 * n]), "+r"(acc[4 * n + 1]), "+r"(acc[4 * n + 2]), "+r"(acc[4 * n + 3])
                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[tile * run]));
@@ -104,7 +117,8 @@ __device__ __forceinline__ void count_common(int (&acc)[64], const char* queries
 #endif
 }
 
-// Rows r < 2 and columns c < 32 of a thread's pairs within the tile, and their count among the accumulators.
+// Rows r < 2 and columns c < 32 of a thread's pairs within the tile, and their count among the
+// accumulators.
 __device__ __forceinline__ int pair_query(int r) {
     return static_cast<int>(threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4) + r * 8;
 }
@@ -117,7 +131,8 @@ __device__ __forceinline__ float pair_common(const int (&acc)[64], int r, int c)
 
 template <bool All>
 __global__ void __launch_bounds__(threads, blocks_per_sm)
-    bits_kernel(const __grid_constant__ FilterPass pass, const __grid_constant__ Schedule schedule) {
+    bits_kernel(const __grid_constant__ FilterPass pass,
+                const __grid_constant__ Schedule schedule) {
     extern __shared__ __align__(128) char bits_shared[];
     const int warp = static_cast<int>(threadIdx.x / 32);
     char* const front = bits_shared + Ring::bytes;
@@ -140,19 +155,23 @@ __global__ void __launch_bounds__(threads, blocks_per_sm)
             const int words = ring.words(s);
             if (other_queries && threadIdx.x < tile) {
                 for (int w = 0; w < words; w += run) {
-                    const uint4 four = reinterpret_cast<const uint4*>(queries + w / run * run_bytes)[threadIdx.x];
+                    const uint4 four =
+                        reinterpret_cast<const uint4*>(queries + w / run * run_bytes)[threadIdx.x];
                     size += __popc(four.x) + __popc(four.y) + __popc(four.z) + __popc(four.w);
                 }
             }
-            count_common(acc, queries, queries + Ring::slice_bytes, (words + depth - 1) / depth * depth);
+            count_common(acc, queries, queries + Ring::slice_bytes,
+                         (words + depth - 1) / depth * depth);
         }
         if (other_queries) {
-            // All have left the terms of the queries before, which were last read ahead of this tile's first barrier.
+            // All have left the terms of the queries before, which were last read ahead of this
+            // tile's first barrier.
             if (threadIdx.x < tile) {
                 const std::int64_t query = first_query + threadIdx.x;
-                const float threshold = !All && query < pass.q ? pass.threshold[query] : __int_as_float(0x7fffffff);
-                terms[threadIdx.x] =
-                    query_terms(pass.step, threshold, static_cast<float>(size), 32.0f * static_cast<float>(pass.width));
+                const float threshold =
+                    !All && query < pass.q ? pass.threshold[query] : __int_as_float(0x7fffffff);
+                terms[threadIdx.x] = query_terms(pass.step, threshold, static_cast<float>(size),
+                                                 32.0f * static_cast<float>(pass.width));
             }
             __syncthreads();
             before = work.id;
@@ -166,8 +185,8 @@ __global__ void __launch_bounds__(threads, blocks_per_sm)
             float point[8];
 #pragma unroll
             for (int c = 0; c < 8; c += 2) {
-                const float2 two = *reinterpret_cast<const float2*>(pass.half_norm + pass.first + first_point +
-                                                                    pair_point(columns + c));
+                const float2 two = *reinterpret_cast<const float2*>(
+                    pass.half_norm + pass.first + first_point + pair_point(columns + c));
                 point[c] = two.x;
                 point[c + 1] = two.y;
             }
@@ -183,23 +202,29 @@ __global__ void __launch_bounds__(threads, blocks_per_sm)
                     };
                     if (row < pass.q)
                         *reinterpret_cast<float2*>(pass.all + row * pass.ld + first_point +
-                                                   pair_point(columns + i % 8)) = make_float2(value(i), value(i + 1));
+                                                   pair_point(columns + i % 8)) =
+                            make_float2(value(i), value(i + 1));
                 }
             } else {
-                const auto tested = [&](int i) { return fmaf(-query[i / 8].slope, point[i % 8], common[i]); };
+                const auto tested = [&](int i) {
+                    return fmaf(-query[i / 8].slope, point[i % 8], common[i]);
+                };
                 float most = tested(0), most_of_next = tested(8);
 #pragma unroll
                 for (int c = 1; c < 8; ++c) {
                     most = fmaxf(most, tested(c));
                     most_of_next = fmaxf(most_of_next, tested(8 + c));
                 }
-                if (!__any_sync(0xffffffffu, most >= query[0].least || most_of_next >= query[1].least)) continue;
+                if (!__any_sync(0xffffffffu,
+                                most >= query[0].least || most_of_next >= query[1].least))
+                    continue;
                 std::uint32_t mask = 0;
 #pragma unroll
                 for (int i = 0; i < 16; ++i)
                     if (tested(i) >= query[i / 8].least) mask |= 1u << i;
                 const auto candidate = [&](float both, int i) {
-                    const auto at = static_cast<std::uint32_t>(pass.first + first_point + pair_point(columns + i % 8));
+                    const auto at = static_cast<std::uint32_t>(pass.first + first_point +
+                                                               pair_point(columns + i % 8));
                     const float size = i < 8 ? query[0].size : query[1].size;
                     return Candidate{bits_value(pass.step, both, size, pass.half_norm[at]), at};
                 };
@@ -208,10 +233,11 @@ __global__ void __launch_bounds__(threads, blocks_per_sm)
                     const float threshold = i < 8 ? query[0].threshold : query[1].threshold;
                     if (!(candidate(pick16(common, i), i).a <= threshold)) mask &= ~(1u << i);
                 }
-                append_to_list(mask, common, list, pass, [&](float both, int i, Candidate& entry, std::uint32_t& to) {
-                    entry = candidate(both, i);
-                    to = static_cast<std::uint32_t>(first_query + pair_query(i / 8));
-                });
+                append_to_list(mask, common, list, pass,
+                               [&](float both, int i, Candidate& entry, std::uint32_t& to) {
+                                   entry = candidate(both, i);
+                                   to = static_cast<std::uint32_t>(first_query + pair_query(i / 8));
+                               });
             }
         }
         if (++work.panel == work.end) work.at(schedule, work.id + gridDim.x);
@@ -230,8 +256,8 @@ void bits_pass(const FilterPass& pass, cudaStream_t stream) {
     auto* const kernel = pass.all ? bits_kernel<true> : bits_kernel<false>;
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
           "cudaFuncSetAttribute");
-    kernel<<<static_cast<unsigned>(std::min<std::int64_t>(blocks, schedule.work_tiles)), threads, shared_bytes,
-             stream>>>(pass, schedule);
+    kernel<<<static_cast<unsigned>(std::min<std::int64_t>(blocks, schedule.work_tiles)), threads,
+             shared_bytes, stream>>>(pass, schedule);
     check_launch("filter of bits");
 }
 

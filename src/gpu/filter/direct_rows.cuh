@@ -1,6 +1,6 @@
-// Words of the direct filter: coordinates as its step wants them, in panels, and which rows its bound covers
-// (exact/direct_form.h). A block owns 32 rows; their words go through shared memory, 32 at a time, so that both sides
-// are read and written in runs.
+// Words of the direct filter: coordinates as its step wants them, in panels, and which rows its
+// bound covers (exact/direct_form.h). A block owns 32 rows; their words go through shared memory,
+// 32 at a time, so that both sides are read and written in runs.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -14,7 +14,8 @@
 
 namespace kith::gpu {
 
-// What rounding took from a row, and of coordinates less a centre their length: squares, or the largest of these.
+// What rounding took from a row, and of coordinates less a centre their length: squares, or the
+// largest of these.
 struct DirectResidual {
     double residual2 = 0, centred2 = 0;
     __device__ __forceinline__ void add(double rest, double x, bool largest) {
@@ -28,9 +29,11 @@ struct DirectResidual {
     }
 };
 
-// A coordinate as f32; false where the bound does not cover it. `rounds`: it covers what f32 does not hold.
-__device__ __forceinline__ bool direct_coordinate(const exact::DirectForm& form, double x, double scale, bool rounds,
-                                                  float& out, DirectResidual& lost) {
+// A coordinate as f32; false where the bound does not cover it. `rounds`: it covers what f32 does
+// not hold.
+__device__ __forceinline__ bool direct_coordinate(const exact::DirectForm& form, double x,
+                                                  double scale, bool rounds, float& out,
+                                                  DirectResidual& lost) {
     if (form.coordinates == exact::Coordinates::roots) {
         out = x < exact::smallest_root_of ? 0.0f : static_cast<float>(ScalarOps<double>::sqrt(x));
         return isfinite(out) && (x == 0 || x >= exact::smallest_covered);
@@ -44,16 +47,19 @@ __device__ __forceinline__ bool direct_coordinate(const exact::DirectForm& form,
 }
 
 // A coordinate less a centre as the bits of a whole number: a byte, or fp16.
-__device__ __forceinline__ std::uint32_t rounded_whole(const exact::DirectForm& form, double x, DirectResidual& lost) {
+__device__ __forceinline__ std::uint32_t rounded_whole(const exact::DirectForm& form, double x,
+                                                       DirectResidual& lost) {
     const exact::WholeRange range = exact::whole_range(form.coordinates);
     const double whole = fmin(fmax(rint(x), range.least), range.most), rest = x - whole;
     lost.add(rest, x, form.rounding.largest);
-    if (form.coordinates == exact::Coordinates::rounded_halves) return __half_as_ushort(__double2half(whole));
+    if (form.coordinates == exact::Coordinates::rounded_halves)
+        return __half_as_ushort(__double2half(whole));
     return static_cast<std::uint32_t>(static_cast<int>(whole) + 128);
 }
 
 // A share as f32, and what it adds to its row's terms; false where the bound does not cover it.
-__device__ __forceinline__ bool rounded_share_of(double x, double scale, float& out, exact::ShareTerms& terms) {
+__device__ __forceinline__ bool rounded_share_of(double x, double scale, float& out,
+                                                 exact::ShareTerms& terms) {
     const double scaled = x * scale;
     out = fmaxf(static_cast<float>(scaled), static_cast<float>(exact::smallest_share));
     terms.add(scaled);
@@ -62,16 +68,18 @@ __device__ __forceinline__ bool rounded_share_of(double x, double scale, float& 
 
 // A row's share of the bound, by its kind.
 struct DirectTerms {
-    float* half_norm = nullptr;  // of points: tie_share and their own terms less point_error; +inf of NaN and padding,
-                                 // -inf where the bound does not hold
+    float* half_norm = nullptr;  // of points: tie_share and their own terms less point_error; +inf
+                                 // of NaN and padding, -inf where the bound does not hold
     float* point_error = nullptr;  // what rounding took, or +inf
-    float* query_error = nullptr;  // of queries: the same and `lost`, or -inf; behind those of all, their own terms
+    float* query_error =
+        nullptr;  // of queries: the same and `lost`, or -inf; behind those of all, their own terms
     std::uint8_t* unfit = nullptr;
 };
 
 template <class M>
 __global__ void __launch_bounds__(256)
-    direct_rows_kernel(PreparedRows in, FilterForm form, float* words, DirectTerms terms, metric::Params params) {
+    direct_rows_kernel(PreparedRows in, FilterForm form, float* words, DirectTerms terms,
+                       metric::Params params) {
     constexpr int rows = 32, warps = 8;
     __shared__ float tile[rows][rows + 1];
     const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
@@ -81,7 +89,8 @@ __global__ void __launch_bounds__(256)
     constexpr bool may_be_shares = M::traits.direct == metric::Direct::divergence;
     const bool shares = may_be_shares && form.direct.coordinates == exact::Coordinates::shares;
     const bool rounds =
-        !shares && (centred || (terms.query_error && in.rows.type == ElementType::f64 && form.rounded_weight > 0));
+        !shares && (centred || (terms.query_error && in.rows.type == ElementType::f64 &&
+                                form.rounded_weight > 0));
     bool covered[rows / warps];
 #pragma unroll
     for (bool& c : covered) c = true;
@@ -90,10 +99,12 @@ __global__ void __launch_bounds__(256)
     for (std::int64_t word = 0; word < form.width; word += 32) {
 #pragma unroll
         for (int r = 0; r < rows / warps; ++r) {
-            const std::int64_t at = first + warp + r * warps, row = at < n ? row_at(form, at, n) : 0;
+            const std::int64_t at = first + warp + r * warps,
+                               row = at < n ? row_at(form, at, n) : 0;
             const double* const aux = in.aux + row * metric::max_aux;
             const auto coordinate = [&](std::int64_t i) {
-                return M::template map<ScalarOps<double>>(in.rows.at(row, i), aux, metric::constant<M>(params, i));
+                return M::template map<ScalarOps<double>>(in.rows.at(row, i), aux,
+                                                          metric::constant<M>(params, i));
             };
             float value = 0;
             if (at < n && per_word == 1) {
@@ -101,8 +112,9 @@ __global__ void __launch_bounds__(256)
                     const double x = coordinate(i);
                     if (shares) covered[r] &= rounded_share_of(x, form.scale, value, own[r]);
                     else
-                        covered[r] &= direct_coordinate(form.direct, centred ? x - form.centre[i] : x, form.scale,
-                                                        rounds, value, lost[r]);
+                        covered[r] &=
+                            direct_coordinate(form.direct, centred ? x - form.centre[i] : x,
+                                              form.scale, rounds, value, lost[r]);
                 }
             } else if (at < n) {
                 std::uint32_t parts = 0;
@@ -111,12 +123,14 @@ __global__ void __launch_bounds__(256)
                     if (i >= params.d) break;
                     const double x = coordinate(i);
                     if (centred) {
-                        parts |= rounded_whole(form.direct, (x - form.centre[i]) * form.scale, lost[r])
-                                 << (32 / per_word * b);
+                        parts |=
+                            rounded_whole(form.direct, (x - form.centre[i]) * form.scale, lost[r])
+                            << (32 / per_word * b);
                         continue;
                     }
-                    const bool fits =
-                        form.direct.coordinates == exact::Coordinates::u8 ? x >= 0 && x <= 255 : x >= -128 && x <= 127;
+                    const bool fits = form.direct.coordinates == exact::Coordinates::u8
+                                          ? x >= 0 && x <= 255
+                                          : x >= -128 && x <= 127;
                     const int whole = fits ? static_cast<int>(x) : 0;
                     covered[r] &= fits && static_cast<double>(whole) == x;
                     parts |= (static_cast<std::uint32_t>(whole) & 0xffu) << (8 * b);
@@ -140,7 +154,8 @@ __global__ void __launch_bounds__(256)
         double term = 0;
         if (rounds) {
             lost[r].reduce(form.direct.rounding.largest);
-            share = __double2float_ru(exact::rounded_share(form.direct.rounding, form.rounded_weight, lost[r].residual2,
+            share = __double2float_ru(exact::rounded_share(form.direct.rounding,
+                                                           form.rounded_weight, lost[r].residual2,
                                                            centred ? lost[r].centred2 : 0));
             fits &= isfinite(share);
         }
@@ -152,7 +167,8 @@ __global__ void __launch_bounds__(256)
         if (lane != 0) continue;
         if (terms.half_norm) {
             // A NaN point is farther than everything, one that cannot be filtered nearer.
-            const double share_of_ties = static_cast<double>(tie_share(form, row_at(form, at, n), n));
+            const double share_of_ties =
+                static_cast<double>(tie_share(form, row_at(form, at, n), n));
             terms.half_norm[at] = !there || nan ? infinity
                                   : fits        ? __double2float_rd(share_of_ties + term - share)
                                                 : -infinity;
@@ -172,27 +188,31 @@ inline constexpr bool only_bits =
     M::traits.direct == metric::Direct::jaccard || M::traits.direct == metric::Direct::dice;
 
 template <class M>
-void direct_points(const PreparedRows& rows, const FilterForm& form, float* words, float* half_norm, float* point_error,
-                   const metric::Params& params, cudaStream_t stream) {
+void direct_points(const PreparedRows& rows, const FilterForm& form, float* words, float* half_norm,
+                   float* point_error, const metric::Params& params, cudaStream_t stream) {
     if (exact::counts_bits(form.direct.step))
         return bit_points(rows, form, words, half_norm, point_error, params.d, stream);
     if constexpr (!only_bits<M>) {
-        direct_rows_kernel<M><<<blocks_for(whole_tiles(rows.rows.count), 32), item_threads, 0, stream>>>(
-            rows, form, words, {half_norm, point_error, nullptr, nullptr}, params);
+        direct_rows_kernel<M>
+            <<<blocks_for(whole_tiles(rows.rows.count), 32), item_threads, 0, stream>>>(
+                rows, form, words, {half_norm, point_error, nullptr, nullptr}, params);
         check_launch("direct_points");
     }
 }
 
 template <class M>
-void direct_queries(const PreparedRows& rows, const FilterForm& points_form, float* words, float* query_error,
-                    std::uint8_t* unfit, const metric::Params& params, cudaStream_t stream) {
+void direct_queries(const PreparedRows& rows, const FilterForm& points_form, float* words,
+                    float* query_error, std::uint8_t* unfit, const metric::Params& params,
+                    cudaStream_t stream) {
     if (exact::counts_bits(points_form.direct.step))
         return bit_queries(rows, points_form, words, query_error, unfit, params.d, stream);
     if constexpr (!only_bits<M>) {
         const FilterForm form = of_queries(points_form);
-        const std::int64_t panels = (rows.rows.count + filter_tile_queries - 1) / filter_tile_queries;
-        direct_rows_kernel<M><<<blocks_for(panels * filter_tile_queries, 32), item_threads, 0, stream>>>(
-            rows, form, words, {nullptr, nullptr, query_error, unfit}, params);
+        const std::int64_t panels =
+            (rows.rows.count + filter_tile_queries - 1) / filter_tile_queries;
+        direct_rows_kernel<M>
+            <<<blocks_for(panels * filter_tile_queries, 32), item_threads, 0, stream>>>(
+                rows, form, words, {nullptr, nullptr, query_error, unfit}, params);
         check_launch("direct_queries");
     }
 }

@@ -1,8 +1,9 @@
 // The steps of the direct filter's forms, which the distance kernels share.
 //
-// What they may be wrong by is in exact/direct_form.h. Of the approximations in use here (PTX ISA, 9.7.3): rcp is
-// within 1 ulp for what is neither a denormal nor has one for its reciprocal, lg2 within 2^-22, absolutely between 1/2
-// and 2 and relatively elsewhere, ex2 within a relative 2^-22.
+// What they may be wrong by is in exact/direct_form.h. Of the approximations in use here (PTX
+// ISA, 9.7.3): rcp is within 1 ulp for what is neither a denormal nor has one for its reciprocal,
+// lg2 within 2^-22, absolutely between 1/2 and 2 and relatively elsewhere, ex2 within a relative
+// 2^-22.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -18,14 +19,18 @@ namespace kith::gpu::direct {
 // A sum (or maximum) of powers of differences.
 template <class Norm>
 struct NormStep : FloatStep {
-    __device__ static void step(float& a, float q, float x, float exponent) { a = Norm::add(a, q, x, exponent); }
+    __device__ static void step(float& a, float q, float x, float exponent) {
+        a = Norm::add(a, q, x, exponent);
+    }
 };
 // Words of two whole numbers in fp16, whose differences fp16 holds.
 struct HalvesStep : AnyStep {
     using Acc = std::uint32_t;
     __device__ static void step(std::uint32_t& a, float q, float x, float) {
         std::uint32_t difference;
-        asm("sub.f16x2 %0, %1, %2;" : "=r"(difference) : "r"(__float_as_uint(q)), "r"(__float_as_uint(x)));
+        asm("sub.f16x2 %0, %1, %2;"
+            : "=r"(difference)
+            : "r"(__float_as_uint(q)), "r"(__float_as_uint(x)));
         asm("abs.f16x2 %0, %0;" : "+r"(difference));
         asm("max.f16x2 %0, %0, %1;" : "+r"(a) : "r"(difference));
     }
@@ -57,7 +62,9 @@ struct QuotientStep : AnyStep {
         a.sums += fabsf(q + x);
     }
     // 0 / 0 is 0; a difference over a sum of 0 is +inf, as the key is.
-    __device__ static float finish(Acc a) { return a.differences == 0.0f ? 0.0f : __fdiv_rn(a.differences, a.sums); }
+    __device__ static float finish(Acc a) {
+        return a.differences == 0.0f ? 0.0f : __fdiv_rn(a.differences, a.sums);
+    }
 };
 struct MismatchStep : FloatStep {
     __device__ static void step(float& a, float q, float x, float) {
@@ -82,7 +89,9 @@ struct ByteStep : AnyStep {
 };
 struct ByteDifferencesStep : CountStep {
     __device__ static void step(int& a, float q, float x, float) {
-        asm("vabsdiff4.u32.u32.u32.add %0, %1, %2, %0;" : "+r"(a) : "r"(__float_as_uint(q)), "r"(__float_as_uint(x)));
+        asm("vabsdiff4.u32.u32.u32.add %0, %1, %2, %0;"
+            : "+r"(a)
+            : "r"(__float_as_uint(q)), "r"(__float_as_uint(x)));
     }
 };
 struct ByteSquaresStep : AnyStep {
@@ -119,7 +128,8 @@ struct LogarithmStep : FloatStep {
         asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(log) : "f"(sum));
         a = fmaf(sum, log, a);
     }
-    // A row that is not covered may bring an infinity, which the half norm of padding and of NaN must not meet.
+    // A row that is not covered may bring an infinity, which the half norm of padding and of NaN
+    // must not meet.
     __device__ static float finish(float a, float factor, float query_term) {
         return fmaxf(fmaf(-factor, a, query_term), -largest_f32);
     }

@@ -1,9 +1,10 @@
-// The tile of the direct filter: the body of the kernels of metrics (direct.cu) and, as text that is compiled at run
-// time, of formulas (formula_pass_text.cpp), ahead of which come the texts of what it includes.
+// The tile of the direct filter: the body of the kernels of metrics (direct.cu) and, as text that
+// is compiled at run time, of formulas (formula_pass_text.cpp), ahead of which come the texts of
+// what it includes.
 //
-// A block of 256 threads owns a tile of 128 queries x 128 points, a thread 8 x 8 pairs of it: per word it reads 16 and
-// takes 64 steps, so that the steps, not shared memory, are what a pass costs. Words come by cp.async in slices of 16
-// per row, a few slices ahead and across the ends of tiles.
+// A block of 256 threads owns a tile of 128 queries x 128 points, a thread 8 x 8 pairs of it: per
+// word it reads 16 and takes 64 steps, so that the steps, not shared memory, are what a pass costs.
+// Words come by cp.async in slices of 16 per row, a few slices ahead and across the ends of tiles.
 #pragma once
 
 #include "gpu/filter/candidates.cuh"
@@ -14,9 +15,10 @@
 namespace kith::gpu::direct {
 
 constexpr int tile = 128, threads = 256, warps = threads / 32;
-// Words of a row that are copied at once, and slices in flight: one is read while two come, and two blocks fit a
-// multiprocessor. On an NVIDIA H200, 2026-11-22, the main pass of n 131,072, q 4,096, d 128 took 4.85 ms, 97 G/s, at
-// 3.53 of 4 instructions a cycle (docs/performance.md). Other slices and stages have not been timed.
+// Words of a row that are copied at once, and slices in flight: one is read while two come, and two
+// blocks fit a multiprocessor. On an NVIDIA H200, 2026-11-22, the main pass of n 131,072, q 4,096,
+// d 128 took 4.85 ms, 97 G/s, at 3.53 of 4 instructions a cycle (docs/performance.md). Other slices
+// and stages have not been timed.
 constexpr int slice = 16, stages = 3;
 using Ring = SliceRing<tile, slice, stages, threads, 1>;
 constexpr int list_bytes = WarpList::most_room * WarpList::entry_bytes;
@@ -42,20 +44,22 @@ __device__ __forceinline__ void load_four(float (&to)[8], int i, const float* fr
     to[4 * i + 3] = four.w;
 }
 
-// What is done with pairs whose values prove enough: nothing, or they are counted and not listed (sure_pairs.h).
+// What is done with pairs whose values prove enough: nothing, or they are counted and not listed
+// (sure_pairs.h).
 struct AllListed {
     static constexpr bool counts = false;
 };
-// Of the block's queries, in shared memory: values up to which pairs are counted, and how many were.
+// Of the block's queries, in shared memory: values up to which pairs are counted, and how many
+// were.
 struct TileCounts {
     float limits[tile];
     int counts[tile];
 };
 
-// Of 16 values, eight of query `first` of the tile and eight of the next, those that are counted; whole warp. Returns
-// what is left of the mask.
-__device__ __forceinline__ std::uint32_t count_sure(std::uint32_t mask, const float* values, int first,
-                                                    TileCounts& shared) {
+// Of 16 values, eight of query `first` of the tile and eight of the next, those that are counted;
+// whole warp. Returns what is left of the mask.
+__device__ __forceinline__ std::uint32_t count_sure(std::uint32_t mask, const float* values,
+                                                    int first, TileCounts& shared) {
     const float limits[2] = {shared.limits[first], shared.limits[first + 1]};
     std::uint32_t sure = 0;
 #pragma unroll
@@ -70,12 +74,14 @@ __device__ __forceinline__ std::uint32_t count_sure(std::uint32_t mask, const fl
     for (int step = 1; step < 8; step *= 2) both += __shfl_xor_sync(0xffffffffu, both, step);
     if (threadIdx.x % 8 == 0 && (both & 0xffffu) != 0)
         atomicAdd(&shared.counts[first], static_cast<int>(both & 0xffffu));
-    if (threadIdx.x % 8 == 1 && both >> 16 != 0) atomicAdd(&shared.counts[first + 1], static_cast<int>(both >> 16));
+    if (threadIdx.x % 8 == 1 && both >> 16 != 0)
+        atomicAdd(&shared.counts[first + 1], static_cast<int>(both >> 16));
     return mask & ~sure;
 }
 
 template <class S, bool All, class Sure = AllListed>
-__device__ __forceinline__ void run_tiles(const FilterPass& pass, const Schedule& schedule, const Sure& sure = {}) {
+__device__ __forceinline__ void run_tiles(const FilterPass& pass, const Schedule& schedule,
+                                          const Sure& sure = {}) {
     extern __shared__ __align__(128) char direct_shared[];
     const int warp = static_cast<int>(threadIdx.x / 32);
     char* const front = direct_shared + Ring::bytes;
@@ -106,23 +112,25 @@ __device__ __forceinline__ void run_tiles(const FilterPass& pass, const Schedule
         for (int s = 0; s < schedule.slices; ++s) {
             const char* const stage = ring.next();
             if (!All && s == 0 && work.id != before) {
-                // Everyone is past the last tile's thresholds; the next barrier is before the first of these is read.
+                // Everyone is past the last tile's thresholds; the next barrier is before the first
+                // of these is read.
                 for (int i = static_cast<int>(threadIdx.x); i < tile; i += threads)
-                    thresholds[i] =
-                        first_query + i < pass.q ? pass.threshold[first_query + i] : __int_as_float(0x7fffffff);
+                    thresholds[i] = first_query + i < pass.q ? pass.threshold[first_query + i]
+                                                             : __int_as_float(0x7fffffff);
                 if constexpr (Sure::counts) {
                     flush_counts();
                     counted_query = first_query;
                     if (const int i = static_cast<int>(threadIdx.x); i < tile) {
                         counted.counts[i] = 0;
-                        counted.limits[i] =
-                            first_query + i < pass.q ? sure.up_to[first_query + i] : __int_as_float(0x7fffffff);
+                        counted.limits[i] = first_query + i < pass.q ? sure.up_to[first_query + i]
+                                                                     : __int_as_float(0x7fffffff);
                     }
                 }
                 before = work.id;
             }
             const auto* const queries = reinterpret_cast<const float*>(stage) + own_query(0);
-            const auto* const points = reinterpret_cast<const float*>(stage + Ring::slice_bytes) + own_point(0);
+            const auto* const points =
+                reinterpret_cast<const float*>(stage + Ring::slice_bytes) + own_point(0);
             const int words = ring.words(s);
             const auto take = [&](int w) {
                 float q[8], x[8];
@@ -149,13 +157,14 @@ __device__ __forceinline__ void run_tiles(const FilterPass& pass, const Schedule
         float h[8];
         load_four(h, 0, pass.half_norm + pass.first + first_point + own_point(0));
         load_four(h, 1, pass.half_norm + pass.first + first_point + own_point(4));
-        // A value that overflowed stays below the +inf of padding and of NaN; the -inf of a point that is not covered
-        // holds whatever its words are.
+        // A value that overflowed stays below the +inf of padding and of NaN; the -inf of a point
+        // that is not covered holds whatever its words are.
         float term[8] = {};
         if constexpr (S::has_query_term) {
 #pragma unroll
             for (int a = 0; a < 8; ++a)
-                if (first_query + own_query(a) < pass.q) term[a] = pass.query_term[first_query + own_query(a)];
+                if (first_query + own_query(a) < pass.q)
+                    term[a] = pass.query_term[first_query + own_query(a)];
         }
         const auto value = [&](int a, int b) {
             if constexpr (S::has_query_term)
@@ -169,7 +178,8 @@ __device__ __forceinline__ void run_tiles(const FilterPass& pass, const Schedule
                 if (query >= pass.q) continue;
 #pragma unroll
                 for (int b = 0; b < 8; b += 4)
-                    *reinterpret_cast<float4*>(pass.all + query * pass.ld + first_point + own_point(b)) =
+                    *reinterpret_cast<float4*>(pass.all + query * pass.ld + first_point +
+                                               own_point(b)) =
                         make_float4(value(a, b), value(a, b + 1), value(a, b + 2), value(a, b + 3));
             }
         } else {
@@ -195,10 +205,13 @@ __device__ __forceinline__ void run_tiles(const FilterPass& pass, const Schedule
                 }
                 if constexpr (Sure::counts) mask = count_sure(mask, values, own_query(a), counted);
                 if (!__any_sync(0xffffffffu, mask != 0)) continue;
-                append_to_list(mask, values, list, pass, [&](float v, int i, Candidate& entry, std::uint32_t& query) {
-                    entry = {v, static_cast<std::uint32_t>(pass.first + first_point + own_point(i % 8))};
-                    query = static_cast<std::uint32_t>(first_query + own_query(a + i / 8));
-                });
+                append_to_list(
+                    mask, values, list, pass,
+                    [&](float v, int i, Candidate& entry, std::uint32_t& query) {
+                        entry = {v, static_cast<std::uint32_t>(pass.first + first_point +
+                                                               own_point(i % 8))};
+                        query = static_cast<std::uint32_t>(first_query + own_query(a + i / 8));
+                    });
             }
         }
         if (++work.panel == work.end) work.at(schedule, work.id + gridDim.x);

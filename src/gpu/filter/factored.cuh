@@ -1,5 +1,5 @@
-// Coordinates of metrics that are filtered after a factor (metric::Traits::factored): L' W (map(x) - centre) of some
-// rows at a time, a tiled product in binary64.
+// Coordinates of metrics that are filtered after a factor (metric::Traits::factored): L' W (map(x)
+// - centre) of some rows at a time, a tiled product in binary64.
 #pragma once
 
 #include <algorithm>
@@ -26,17 +26,20 @@ template <class M>
 __device__ __forceinline__ double weighted(const PreparedRows& in, std::int64_t row, std::int64_t i,
                                            const FilterForm& form) {
     static_assert(!M::traits.per_coordinate);
-    const double x = M::template map<ScalarOps<double>>(in.rows.at(row, i), in.aux + row * metric::max_aux, 0.0);
+    const double x =
+        M::template map<ScalarOps<double>>(in.rows.at(row, i), in.aux + row * metric::max_aux, 0.0);
     return (form.centre ? x - form.centre[i] : x) * form.factor.weights[i];
 }
 
 // A block of 256 threads owns 64 rows x 64 coordinates, a thread 4 x 4 of them.
 template <class M>
 __global__ void __launch_bounds__(256)
-    multiply_factor(PreparedRows in, RowChoice choice, FilterForm form, double* out, std::int64_t rows, int d) {
+    multiply_factor(PreparedRows in, RowChoice choice, FilterForm form, double* out,
+                    std::int64_t rows, int d) {
     constexpr int depth = 16, tile = 64;
     __shared__ double ys[depth][tile + 1], ls[depth][tile + 1];
-    const int tx = threadIdx.x % 16, ty = threadIdx.x / 16, col0 = static_cast<int>(blockIdx.y) * tile;
+    const int tx = threadIdx.x % 16, ty = threadIdx.x / 16,
+              col0 = static_cast<int>(blockIdx.y) * tile;
     const std::int64_t row0 = static_cast<std::int64_t>(blockIdx.x) * tile;
     double sums[4][4] = {};
     // L is lower triangular: rows before col0 hold zeros in these columns.
@@ -44,13 +47,15 @@ __global__ void __launch_bounds__(256)
         __syncthreads();
         for (int i = threadIdx.x; i < depth * tile; i += 256) {
             const int k = i % depth, r = i / depth;
-            const std::int64_t row = row0 + r < rows ? choice.row(form, form.factor.first + row0 + r) : -1;
+            const std::int64_t row =
+                row0 + r < rows ? choice.row(form, form.factor.first + row0 + r) : -1;
             ys[k][r] = k0 + k < d && row >= 0 ? weighted<M>(in, row, k0 + k, form) : 0.0;
         }
         for (int i = threadIdx.x; i < depth * tile; i += 256) {
             const int k = i / tile, c = i % tile;
-            ls[k][c] =
-                k0 + k < d && col0 + c < d ? form.factor.matrix[static_cast<std::int64_t>(k0 + k) * d + col0 + c] : 0.0;
+            ls[k][c] = k0 + k < d && col0 + c < d
+                           ? form.factor.matrix[static_cast<std::int64_t>(k0 + k) * d + col0 + c]
+                           : 0.0;
         }
         __syncthreads();
 #pragma unroll
@@ -58,7 +63,8 @@ __global__ void __launch_bounds__(256)
 #pragma unroll
             for (int r = 0; r < 4; ++r)
 #pragma unroll
-                for (int c = 0; c < 4; ++c) sums[r][c] = fused(ys[k][ty + 16 * r], ls[k][tx + 16 * c], sums[r][c]);
+                for (int c = 0; c < 4; ++c)
+                    sums[r][c] = fused(ys[k][ty + 16 * r], ls[k][tx + 16 * c], sums[r][c]);
     }
     for (int r = 0; r < 4; ++r) {
         const std::int64_t row = row0 + ty + 16 * r;
@@ -67,11 +73,12 @@ __global__ void __launch_bounds__(256)
     }
 }
 
-// Calls launch(form, count) for runs of `count` positions, with their coordinates in form.factor.rows; for metrics
-// without a factor, and where it is missing, once for all.
+// Calls launch(form, count) for runs of `count` positions, with their coordinates in
+// form.factor.rows; for metrics without a factor, and where it is missing, once for all.
 template <class M, class Function>
-void with_coordinates(const PreparedRows& in, const RowChoice& choice, FilterForm form, std::int64_t positions,
-                      const metric::Params& params, cudaStream_t stream, Function launch) {
+void with_coordinates(const PreparedRows& in, const RowChoice& choice, FilterForm form,
+                      std::int64_t positions, const metric::Params& params, cudaStream_t stream,
+                      Function launch) {
     if (!M::traits.factored || !form.factor.matrix) {
         launch(form, positions);
         return;
@@ -82,8 +89,10 @@ void with_coordinates(const PreparedRows& in, const RowChoice& choice, FilterFor
         form.factor.rows = rows.get();
         for (std::int64_t& first = form.factor.first; first < positions; first += step) {
             const std::int64_t count = std::min(step, positions - first);
-            multiply_factor<M><<<dim3(static_cast<unsigned>((count + 63) / 64), static_cast<unsigned>((d + 63) / 64)),
-                                 256, 0, stream>>>(in, choice, form, rows.get(), count, static_cast<int>(d));
+            multiply_factor<M>
+                <<<dim3(static_cast<unsigned>((count + 63) / 64),
+                        static_cast<unsigned>((d + 63) / 64)),
+                   256, 0, stream>>>(in, choice, form, rows.get(), count, static_cast<int>(d));
             check_launch("multiply_factor");
             launch(form, count);
         }

@@ -15,12 +15,15 @@ void formula_pass(const formula::Program& program, const FilterPass& pass, cudaS
     direct::Schedule schedule = direct::make_schedule(pass, direct::tile, direct::slice, blocks);
     const auto* const kernel = reinterpret_cast<const void*>(
         compiled_kernel(filter_text(program), pass.all ? "filter_all" : "filter_lists", true));
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, direct::shared_bytes),
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               direct::shared_bytes),
           "cudaFuncSetAttribute");
     FilterPass p = pass;
     void* arguments[] = {&p, &schedule};
-    check(cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(std::min<std::int64_t>(blocks, schedule.work_tiles))),
-                           dim3(direct::threads), arguments, direct::shared_bytes, stream),
+    check(cudaLaunchKernel(
+              kernel,
+              dim3(static_cast<unsigned>(std::min<std::int64_t>(blocks, schedule.work_tiles))),
+              dim3(direct::threads), arguments, direct::shared_bytes, stream),
           "direct filter");
 }
 

@@ -1,4 +1,5 @@
-// The kernels of formula_pass.h as text. Products and sums may be fused: that leaves out a rounding of the bound.
+// The kernels of formula_pass.h as text. Products and sums may be fused: that leaves out a rounding
+// of the bound.
 #include "gpu/filter/formula_pass.h"
 
 #include <fmt/format.h>
@@ -43,11 +44,11 @@ const char* operation_of_filter(Op op) {
 }
 
 // f32, by `functions`.
-constexpr Arithmetic filter_arithmetic{"float", operation_of_filter, [](double value) {
-                                           return fmt::format(
-                                               "static_cast<float>(kith::bits_to_double({:#x}ULL))",
-                                               double_to_bits(static_cast<double>(static_cast<float>(value))));
-                                       }};
+constexpr Arithmetic filter_arithmetic{
+    "float", operation_of_filter, [](double value) {
+        return fmt::format("static_cast<float>(kith::bits_to_double({:#x}ULL))",
+                           double_to_bits(static_cast<double>(static_cast<float>(value))));
+    }};
 
 // What the headers' texts need of those that they include.
 constexpr const char* prelude = R"(
@@ -117,11 +118,16 @@ std::string filter_step_text(const formula::Program& program) {
 }
 
 std::string filter_text(const formula::Program& program) {
-    // Words that a thread takes in one stretch of text: as many as keep it short enough to compile within a second.
-    const int operations = operations_of(program), words = operations <= 6 ? 4 : operations <= 16 ? 2 : 1;
-    return std::string(portable_source) + prelude + f32_source + mbarrier_source + async_copy_source + pass_source +
-           segments_source + candidates_source + direct_schedule_source + direct_step_source + direct_tile_source +
-           functions + filter_step_text(program) + fmt::format("constexpr int words_unrolled = {};\n", words) + kernels;
+    // Words that a thread takes in one stretch of text: as many as keep it short enough to compile
+    // within a second.
+    const int operations = operations_of(program), words = operations <= 6    ? 4
+                                                           : operations <= 16 ? 2
+                                                                              : 1;
+    return std::string(portable_source) + prelude + f32_source + mbarrier_source +
+           async_copy_source + pass_source + segments_source + candidates_source +
+           direct_schedule_source + direct_step_source + direct_tile_source + functions +
+           filter_step_text(program) + fmt::format("constexpr int words_unrolled = {};\n", words) +
+           kernels;
 }
 
 }  // namespace kith::gpu

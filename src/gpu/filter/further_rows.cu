@@ -9,13 +9,16 @@ namespace kith::gpu {
 
 namespace {
 
-__global__ void rows_kernel(Directions directions, FurtherColumns columns, bool queries, const __half* vectors,
-                            Along along, std::int64_t first, std::int64_t count, char* out) {
-    const std::int64_t i = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32, at = first + i;
+__global__ void rows_kernel(Directions directions, FurtherColumns columns, bool queries,
+                            const __half* vectors, Along along, std::int64_t first,
+                            std::int64_t count, char* out) {
+    const std::int64_t i = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32,
+                       at = first + i;
     if (i >= count) return;
     const int lane = threadIdx.x % 32;
     const __half* const vector = vectors + at * directions.depth;
-    const double *const before = along.coordinates + i * along.stride, *const own = before + columns.first;
+    const double *const before = along.coordinates + i * along.stride, *const own =
+                                                                           before + columns.first;
     char* const row = out + at * (queries ? columns.query_bytes() : columns.row_bytes());
     FurtherSums sums;
     for (std::int64_t j = lane; j < directions.depth; j += 32) {
@@ -33,8 +36,8 @@ __global__ void rows_kernel(Directions directions, FurtherColumns columns, bool 
 #pragma unroll
         for (int j = 0; j < 2; ++j) {
             if (c + j * half >= columns.count) continue;
-            const double y = own[c + j * half], b = further_number(y, inverse, queries), stepped = b * step,
-                         rest = y - stepped;
+            const double y = own[c + j * half], b = further_number(y, inverse, queries),
+                         stepped = b * step, rest = y - stepped;
             numbers[j] = static_cast<int>(b);
             sums.own2 += y * y;
             sums.stepped2 += stepped * stepped;
@@ -53,17 +56,18 @@ __global__ void rows_kernel(Directions directions, FurtherColumns columns, bool 
     sums.stepped2 = warp_sum(sums.stepped2);
     sums.rest2 = warp_sum(sums.rest2);
     if (lane == 0)
-        *reinterpret_cast<FurtherTerms*>(row +
-                                         pieces * (queries ? FurtherColumns::piece : FurtherColumns::piece_bytes)) =
+        *reinterpret_cast<FurtherTerms*>(
+            row + pieces * (queries ? FurtherColumns::piece : FurtherColumns::piece_bytes)) =
             further_terms(sums, error_of_row(directions, along, i, sums.norm2), queries);
 }
 
 }  // namespace
 
-void further_rows(const Directions& directions, int stage, bool queries, const __half* vectors, const Along& along,
-                  std::int64_t first, std::int64_t count, char* out, cudaStream_t stream) {
-    rows_kernel<<<blocks_for(count, item_warps), item_threads, 0, stream>>>(directions, directions.further[stage],
-                                                                            queries, vectors, along, first, count, out);
+void further_rows(const Directions& directions, int stage, bool queries, const __half* vectors,
+                  const Along& along, std::int64_t first, std::int64_t count, char* out,
+                  cudaStream_t stream) {
+    rows_kernel<<<blocks_for(count, item_warps), item_threads, 0, stream>>>(
+        directions, directions.further[stage], queries, vectors, along, first, count, out);
     check_launch("further_rows");
 }
 

@@ -1,34 +1,42 @@
-// The fused filter on Hopper: a GEMM by TMA and wgmma whose epilogue compares the accumulators with thresholds. The one
-// kernel of all of its forms: what they multiply, how accumulators start and the epilogue are its parameters.
+// The fused filter on Hopper: a GEMM by TMA and wgmma whose epilogue compares the accumulators with
+// thresholds. The one kernel of all of its forms: what they multiply, how accumulators start and
+// the epilogue are its parameters.
 //
 // grid        as many blocks as multiprocessors, in clusters of one or two; persistent
-// cluster     two blocks take the same points for different queries: each loads half of a tile of points for both
-// block       128 queries x tiles of 256 points: a producer warp, of which one thread loads, four consumer warpgroups
-// warpgroup   64 queries x 128 points, 64 accumulators a thread
-// work tile   a block's queries x a segment of tiles; all blocks walk the segments together, so points are in L2
+// cluster     two blocks take the same points for different queries: each loads half of a tile of
+// points for both block       128 queries x tiles of 256 points: a producer warp, of which one
+// thread loads, four consumer warpgroups warpgroup   64 queries x 128 points, 64 accumulators a
+// thread work tile   a block's queries x a segment of tiles; all blocks walk the segments together,
+// so points are in L2
 //
-// Main loop: K-tiles of 64 halves, or of twice as many numbers of 8 bits, go through a multistage pipeline in shared
-// memory. Where all K-tiles of the queries fit they stay for a whole work tile, otherwise they are loaded again with
-// every tile. The half norms of a tile, and where columns are queries the columns' thresholds, have a pipeline of their
-// own, one slot for a tile; the terms of augmented vectors come with a tile's first K-tile, to slots that follow from
-// the stages.
+// Main loop: K-tiles of 64 halves, or of twice as many numbers of 8 bits, go through a multistage
+// pipeline in shared memory. Where all K-tiles of the queries fit they stay for a whole work tile,
+// otherwise they are loaded again with every tile. The half norms of a tile, and where columns are
+// queries the columns' thresholds, have a pipeline of their own, one slot for a tile; the terms of
+// augmented vectors come with a tile's first K-tile, to slots that follow from the stages.
 //
-// A stage or slot is reused when its mbarrier `empty` has seen all of its readers, and all readers of the same stage of
-// the cluster's other block. Who reads what decides what an arrival has to prove (PTX ISA, 8 and 9.7.13):
+// A stage or slot is reused when its mbarrier `empty` has seen all of its readers, and all readers
+// of the same stage of the cluster's other block. Who reads what decides what an arrival has to
+// prove (PTX ISA, 8 and 9.7.13):
 //
-//   points,   read by wgmma (async proxy), written by TMA (async proxy) of both blocks. wgmma.wait_group: the MMAs of
-//   queries   the whole warpgroup are over, and with them their reads; an arrival after it needs no memory order, only
-//             to be seen. So one thread of a warpgroup arrives at its own block's mbarrier and at the other's, there
-//             without a release at cluster scope, as CUTLASS' consumer_release does.
-//   slots     read by every thread (generic proxy), written by bulk copies of the own block only. Each thread's reads
-//             -> its fence.proxy.async -> __syncwarp -> its warp's arrival, .release.cta -> the producer's wait,
-//             .acquire.cta -> its next copy to the slot: an unbroken chain of causality for a write after a read
-//             across proxies. Therefore every warp arrives, not one of a warpgroup.
+//   points,   read by wgmma (async proxy), written by TMA (async proxy) of both blocks.
+//   wgmma.wait_group: the MMAs of queries   the whole warpgroup are over, and with them their
+//   reads; an arrival after it needs no memory order, only
+//             to be seen. So one thread of a warpgroup arrives at its own block's mbarrier and at
+//             the other's, there without a release at cluster scope, as CUTLASS' consumer_release
+//             does.
+//   slots     read by every thread (generic proxy), written by bulk copies of the own block only.
+//   Each thread's reads
+//             -> its fence.proxy.async -> __syncwarp -> its warp's arrival, .release.cta -> the
+//             producer's wait, .acquire.cta -> its next copy to the slot: an unbroken chain of
+//             causality for a write after a read across proxies. Therefore every warp arrives, not
+//             one of a warpgroup.
 //
-// The other direction: the wait for `full` sees complete_tx, which makes copied bytes visible to whoever waits for it.
-// racecheck (compute-sanitizer 13.0) does not follow an arrival that one lane makes for its warp behind __syncwarp: it
-// reports a hazard of the half norms wherever a pipeline wraps, here and with sm_80's copies alike, and of a pipeline
-// of twenty lines; of the same twenty lines with every thread arriving it reports none. TMA it does not see at all.
+// The other direction: the wait for `full` sees complete_tx, which makes copied bytes visible to
+// whoever waits for it. racecheck (compute-sanitizer 13.0) does not follow an arrival that one lane
+// makes for its warp behind __syncwarp: it reports a hazard of the half norms wherever a pipeline
+// wraps, here and with sm_80's copies alike, and of a pipeline of twenty lines; of the same twenty
+// lines with every thread arriving it reports none. TMA it does not see at all.
 #pragma once
 
 #include <type_traits>
@@ -40,9 +48,9 @@
 
 namespace kith::gpu::sm90a {
 
-// What a kernel multiplies and accumulates: halves in f32, whose products are subtracted, or whole numbers of 8 bits in
-// int, of which those of queries are negated. start() takes a product of terms (augmented.h), or of numbers of 8 bits,
-// without what d held.
+// What a kernel multiplies and accumulates: halves in f32, whose products are subtracted, or whole
+// numbers of 8 bits in int, of which those of queries are negated. start() takes a product of terms
+// (augmented.h), or of numbers of 8 bits, without what d held.
 struct Halves {
     using Sum = float;
 #if defined(KITH_SM_90A)
@@ -66,12 +74,12 @@ struct Bytes {
 #endif
 };
 
-// How the accumulators of a tile start: the half norms are read into them; the first product starts them; the product
-// of the terms does, of one plane or two, or of wide_planes in two products.
+// How the accumulators of a tile start: the half norms are read into them; the first product starts
+// them; the product of the terms does, of one plane or two, or of wide_planes in two products.
 enum class Start { half_norms, first_product, terms, wide_terms };
 
-// The K-tiles of a tile: multiply<steps>(c, is_first) for each, in order. The compiler knows how many steps of an MMA
-// there are.
+// The K-tiles of a tile: multiply<steps>(c, is_first) for each, in order. The compiler knows how
+// many steps of an MMA there are.
 template <int steps>
 struct FixedSteps {
     static constexpr bool resident = true;
@@ -80,7 +88,9 @@ struct FixedSteps {
     template <class Multiply>
     __device__ __forceinline__ static void each(const TileSchedule&, const Multiply& multiply) {
         [&]<int... c>(std::integer_sequence<int, c...>) {
-            (multiply.template operator()<std::min(4, steps - 4 * c)>(c, std::bool_constant<c == 0>{}), ...);
+            (multiply.template operator()<std::min(4, steps - 4 * c)>(c,
+                                                                      std::bool_constant<c == 0>{}),
+             ...);
         }
         (std::make_integer_sequence<int, (steps + 3) / 4>{});
     }
@@ -93,23 +103,29 @@ struct AnySteps {
     static constexpr bool resident = false;
 #if defined(KITH_SM_90A)
     template <class Multiply>
-    __device__ __forceinline__ static void each(const TileSchedule& schedule, const Multiply& multiply) {
+    __device__ __forceinline__ static void each(const TileSchedule& schedule,
+                                                const Multiply& multiply) {
         for (int c = 0; c < schedule.steps / 4; ++c) multiply.template operator()<4>(c, c == 0);
-        if constexpr (tail > 0) multiply.template operator()<tail>(schedule.steps / 4, schedule.steps / 4 == 0);
+        if constexpr (tail > 0)
+            multiply.template operator()<tail>(schedule.steps / 4, schedule.steps / 4 == 0);
     }
 #endif
 };
 
-// The same with one whole K-tile at least, which is peeled: what only the first one does is no branch of the loop.
+// The same with one whole K-tile at least, which is peeled: what only the first one does is no
+// branch of the loop.
 template <int tail>
 struct ManySteps {
     static constexpr bool resident = false;
 #if defined(KITH_SM_90A)
     template <class Multiply>
-    __device__ __forceinline__ static void each(const TileSchedule& schedule, const Multiply& multiply) {
+    __device__ __forceinline__ static void each(const TileSchedule& schedule,
+                                                const Multiply& multiply) {
         multiply.template operator()<4>(0, std::true_type{});
-        for (int c = 1; c < schedule.steps / 4; ++c) multiply.template operator()<4>(c, std::false_type{});
-        if constexpr (tail > 0) multiply.template operator()<tail>(schedule.steps / 4, std::false_type{});
+        for (int c = 1; c < schedule.steps / 4; ++c)
+            multiply.template operator()<4>(c, std::false_type{});
+        if constexpr (tail > 0)
+            multiply.template operator()<tail>(schedule.steps / 4, std::false_type{});
     }
 #endif
 };
@@ -124,12 +140,14 @@ struct Mainloop {
     static_assert(start != Start::first_product || std::is_same_v<Arithmetic, Bytes>);
 };
 
-// A thread's values of a tile: 32 columns each of rows `row` and `row + 8`, in the layout of append_candidates.
+// A thread's values of a tile: 32 columns each of rows `row` and `row + 8`, in the layout of
+// append_candidates.
 struct ThreadValues {
     int query_tile, row;
     int tile, column;        // counted from the pass' first; the first column of the thread
     const char* half_norms;  // of its columns, in shared memory: two of every eight columns
-    WarpExchange exchange;   // the warp's; without room where the schedule was not asked for it, or has none
+    WarpExchange
+        exchange;  // the warp's; without room where the schedule was not asked for it, or has none
 };
 
 // Epilogues derive from this, and have
@@ -143,11 +161,12 @@ struct Epilogue {
 
 #if defined(KITH_SM_90A)
 
-// A warp of the consumers. Its warpgroup has the upper or lower half of the queries (`rows`), left or right half of the
-// points (`half`).
+// A warp of the consumers. Its warpgroup has the upper or lower half of the queries (`rows`), left
+// or right half of the points (`half`).
 template <class Mainloop, class Epilogue>
-__device__ __forceinline__ void consume(const FilterPass& pass, const SurePairs& sure, const TileSchedule& schedule,
-                                        const SharedStorage& s, char* shared, int cta_rank, int cluster, int warp) {
+__device__ __forceinline__ void consume(const FilterPass& pass, const SurePairs& sure,
+                                        const TileSchedule& schedule, const SharedStorage& s,
+                                        char* shared, int cta_rank, int cluster, int warp) {
     using Arithmetic = typename Mainloop::Arithmetic;
     using Steps = typename Mainloop::Steps;
     using Work = WorkTile<Mainloop::listed>;
@@ -155,9 +174,11 @@ __device__ __forceinline__ void consume(const FilterPass& pass, const SurePairs&
     const int lane = static_cast<int>(threadIdx.x % 32), rows = warp / 8, half = warp / 4 % 2;
     const bool elected = warp % 4 == 0 && lane == 0;
     char* const own_list = shared + schedule.lists + warp * schedule.room.bytes();
-    const WarpExchange exchange(own_list + schedule.room.list * WarpList::entry_bytes, schedule.room.exchange);
+    const WarpExchange exchange(own_list + schedule.room.list * WarpList::entry_bytes,
+                                schedule.room.exchange);
     WarpList list{reinterpret_cast<Candidate*>(own_list),
-                  reinterpret_cast<std::uint32_t*>(own_list + schedule.room.list * static_cast<int>(sizeof(Candidate))),
+                  reinterpret_cast<std::uint32_t*>(
+                      own_list + schedule.room.list * static_cast<int>(sizeof(Candidate))),
                   schedule.room.list};
     // A stage whose K-tile the warpgroup has multiplied.
     const auto release_stage = [&](int stage) {
@@ -171,21 +192,24 @@ __device__ __forceinline__ void consume(const FilterPass& pass, const SurePairs&
         __syncwarp();
         if (lane == 0) mbarrier_arrive(s.half_norms_empty(slot));
     };
-    // Rows of eight terms in bf16, or 16 in 8 bits, and for as many more that an MMA multiplies zeros or another plane.
+    // Rows of eight terms in bf16, or 16 in 8 bits, and for as many more that an MMA multiplies
+    // zeros or another plane.
     const bool one_plane = start != Start::wide_terms && schedule.planes == 1;
     const auto terms_at = [&](std::uint32_t address, int plane_rows) {
-        return core_matrices(address,
-                             one_plane ? s.zeros() - address : static_cast<std::uint32_t>(plane_rows * term_bytes));
+        return core_matrices(address, one_plane
+                                          ? s.zeros() - address
+                                          : static_cast<std::uint32_t>(plane_rows * term_bytes));
     };
-    const std::uint64_t query_terms =
-        terms_at(s.query_terms() + static_cast<std::uint32_t>(rows * 64 * term_bytes), tile_queries);
+    const std::uint64_t query_terms = terms_at(
+        s.query_terms() + static_cast<std::uint32_t>(rows * 64 * term_bytes), tile_queries);
     // Of wide terms a descriptor's distance from the first two planes to the others.
     constexpr std::uint64_t other_query_planes = 2 * tile_queries * term_bytes >> 4,
                             other_point_planes = 2 * tile_points * term_bytes >> 4;
     const bool resident = Steps::resident || schedule.resident;
     PipelineState at, slot;
     int loaded = -1, reload = 0;
-    for (auto work = Work::from(cluster, pass, schedule, cta_rank); work.number < schedule.work_tiles;) {
+    for (auto work = Work::from(cluster, pass, schedule, cta_rank);
+         work.number < schedule.work_tiles;) {
         const int query_tile = work.query_tile;
         const int row = query_tile * tile_queries + rows * 64 + warp % 4 * 16 + lane / 4;
         Epilogue epilogue(pass, sure, row);
@@ -196,8 +220,9 @@ __device__ __forceinline__ void consume(const FilterPass& pass, const SurePairs&
         }
         for (int t = work.first; t < work.end; ++t) {
             typename Arithmetic::Sum d[64];
-            const char* const half_norms = shared + schedule.half_norms + slot.stage * schedule.half_norm_stride +
-                                           (half * 64 + lane % 4) * static_cast<int>(sizeof(float2));
+            const char* const half_norms =
+                shared + schedule.half_norms + slot.stage * schedule.half_norm_stride +
+                (half * 64 + lane % 4) * static_cast<int>(sizeof(float2));
             mbarrier_wait(s.full(at.stage), at.parity);
             if constexpr (start == Start::half_norms) {
 #pragma unroll
@@ -211,23 +236,29 @@ __device__ __forceinline__ void consume(const FilterPass& pass, const SurePairs&
             Steps::each(schedule, [&]<int steps>(int c, auto is_first) {
                 if (!is_first) mbarrier_wait(s.full(at.stage), at.parity);
                 const std::uint64_t a = wgmma_descriptor(s.query_k_tile(resident ? c : at.stage) +
-                                                         static_cast<std::uint32_t>(rows) * query_k_tile_bytes / 2),
+                                                         static_cast<std::uint32_t>(rows) *
+                                                             query_k_tile_bytes / 2),
                                     b = wgmma_descriptor(s.point_k_tile(at.stage) +
-                                                         static_cast<std::uint32_t>(half) * point_k_tile_bytes / 2);
+                                                         static_cast<std::uint32_t>(half) *
+                                                             point_k_tile_bytes / 2);
                 wgmma_fence();
                 if (Mainloop::has_terms && is_first) {
-                    const std::uint64_t point_terms = terms_at(
-                        s.point_terms(slot.stage) + static_cast<std::uint32_t>(half * 128 * term_bytes), tile_points);
+                    const std::uint64_t point_terms =
+                        terms_at(s.point_terms(slot.stage) +
+                                     static_cast<std::uint32_t>(half * 128 * term_bytes),
+                                 tile_points);
                     Arithmetic::start(d, query_terms, point_terms);
                     if constexpr (start == Start::wide_terms)
-                        Arithmetic::multiply(d, query_terms + other_query_planes, point_terms + other_point_planes);
+                        Arithmetic::multiply(d, query_terms + other_query_planes,
+                                             point_terms + other_point_planes);
                 }
                 if (start == Start::first_product && is_first) Arithmetic::start(d, a, b);
                 else Arithmetic::multiply(d, a, b);
 #pragma unroll
                 for (int i = 1; i < steps; ++i) Arithmetic::multiply(d, a + 2 * i, b + 2 * i);
                 wgmma_commit();
-                if (start == Start::half_norms && !Epilogue::reads_half_norms && is_first) release_slot(slot.stage);
+                if (start == Start::half_norms && !Epilogue::reads_half_norms && is_first)
+                    release_slot(slot.stage);
                 if (!is_first) {
                     wgmma_wait<1>();
                     release_stage(last);
@@ -243,10 +274,11 @@ __device__ __forceinline__ void consume(const FilterPass& pass, const SurePairs&
                     mbarrier_arrive(s.queries_empty());
             }
             const int tile = work.tile(t);
-            epilogue.apply(d,
-                           ThreadValues{query_tile, row, tile, tile * tile_points + half * 128 + lane % 4 * 2,
-                                        half_norms, exchange},
-                           list, pass);
+            epilogue.apply(
+                d,
+                ThreadValues{query_tile, row, tile, tile * tile_points + half * 128 + lane % 4 * 2,
+                             half_norms, exchange},
+                list, pass);
             if (Epilogue::reads_half_norms) release_slot(slot.stage);
             slot.next(schedule.slots);
         }
@@ -260,8 +292,8 @@ __device__ __forceinline__ void consume(const FilterPass& pass, const SurePairs&
 
 template <class Mainloop, class Epilogue>
 __global__ void __launch_bounds__(threads, 1)
-    fused_sm_90a(const __grid_constant__ TensorMaps maps, const FilterPass pass, const SurePairs sure,
-                 const TileSchedule schedule) {
+    fused_sm_90a(const __grid_constant__ TensorMaps maps, const FilterPass pass,
+                 const SurePairs sure, const TileSchedule schedule) {
 #if defined(KITH_SM_90A)
     extern __shared__ char raw[];
     char* const shared = raw + (1024 - shared_address(raw) % 1024) % 1024;
@@ -272,11 +304,13 @@ __global__ void __launch_bounds__(threads, 1)
     if (threadIdx.x < 128) {
         setmaxnreg_dec<56>();
         if (threadIdx.x == 0)
-            produce<Mainloop::has_terms, Mainloop::listed>(maps, pass, schedule, s, cta_rank, cluster);
+            produce<Mainloop::has_terms, Mainloop::listed>(maps, pass, schedule, s, cta_rank,
+                                                           cluster);
     } else {
         setmaxnreg_inc<104>();
-        // From a shuffle, so that the compiler knows it to be one number for the warp: descriptors and addresses are
-        // then computed in uniform registers, 3 instructions for an MMA instead of 13.
+        // From a shuffle, so that the compiler knows it to be one number for the warp: descriptors
+        // and addresses are then computed in uniform registers, 3 instructions for an MMA instead
+        // of 13.
         const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0) - 4;
         consume<Mainloop, Epilogue>(pass, sure, schedule, s, shared, cta_rank, cluster, warp);
     }

@@ -24,8 +24,10 @@ struct RowThresholds : Epilogue {
 // Appends candidates of the rows.
 struct AppendRows : RowThresholds {
     using RowThresholds::RowThresholds;
-    __device__ void apply(const float (&d)[64], const ThreadValues& values, WarpList& list, const FilterPass& pass) {
-        thread_tile.column = static_cast<std::uint32_t>(static_cast<int>(pass.first) + values.column);
+    __device__ void apply(const float (&d)[64], const ThreadValues& values, WarpList& list,
+                          const FilterPass& pass) {
+        thread_tile.column =
+            static_cast<std::uint32_t>(static_cast<int>(pass.first) + values.column);
         append_candidates<64>(d, thread_tile, list, pass);
     }
 };
@@ -33,10 +35,14 @@ struct AppendRows : RowThresholds {
 // Of rows and columns.
 struct AppendBoth : RowThresholds {
     using RowThresholds::RowThresholds;
-    static constexpr bool reads_half_norms = true;  // the columns' thresholds, which lie behind them
-    __device__ void apply(const float (&d)[64], const ThreadValues& values, WarpList& list, const FilterPass& pass) {
-        thread_tile.column = static_cast<std::uint32_t>(static_cast<int>(pass.first) + values.column);
-        // Rows of an earlier pass have been compared with these columns, those on the diagonal with each other.
+    static constexpr bool reads_half_norms =
+        true;  // the columns' thresholds, which lie behind them
+    __device__ void apply(const float (&d)[64], const ThreadValues& values, WarpList& list,
+                          const FilterPass& pass) {
+        thread_tile.column =
+            static_cast<std::uint32_t>(static_cast<int>(pass.first) + values.column);
+        // Rows of an earlier pass have been compared with these columns, those on the diagonal with
+        // each other.
         const int rows_tile = values.query_tile * tile_queries / tile_points,
                   first_tile = static_cast<int>(pass.first) / tile_points;
         const bool columns = rows_tile >= first_tile && rows_tile != first_tile + values.tile;
@@ -45,7 +51,8 @@ struct AppendBoth : RowThresholds {
             columns ? point_threshold(__ldg(pass.half_norm + values.row)) : no_threshold();
         thread_tile.lower_point_threshold =
             columns ? point_threshold(__ldg(pass.half_norm + values.row + 8)) : no_threshold();
-        thread_tile.column_threshold = reinterpret_cast<const float2*>(values.half_norms + half_norm_bytes);
+        thread_tile.column_threshold =
+            reinterpret_cast<const float2*>(values.half_norms + half_norm_bytes);
         append_candidates<64, true>(d, thread_tile, list, pass);
     }
 };
@@ -54,9 +61,10 @@ struct AppendBoth : RowThresholds {
 struct StoreAll : Epilogue {
     static constexpr bool appends = false;
     __device__ StoreAll(const FilterPass&, const SurePairs&, int) {}
-    __device__ void apply(const float (&d)[64], const ThreadValues& values, WarpList&, const FilterPass& pass) {
-        store_all<64>(d, pass.all + static_cast<std::int64_t>(values.row) * pass.ld + values.column, pass.ld,
-                      values.row < pass.q, values.row + 8 < pass.q);
+    __device__ void apply(const float (&d)[64], const ThreadValues& values, WarpList&,
+                          const FilterPass& pass) {
+        store_all<64>(d, pass.all + static_cast<std::int64_t>(values.row) * pass.ld + values.column,
+                      pass.ld, values.row < pass.q, values.row + 8 < pass.q);
     }
 };
 
@@ -68,8 +76,10 @@ struct CountSure : RowThresholds {
         if (row < pass.q) counted.upper_sure = sure.up_to[row];
         if (row + 8 < pass.q) counted.lower_sure = sure.up_to[row + 8];
     }
-    __device__ void apply(const float (&d)[64], const ThreadValues& values, WarpList& list, const FilterPass& pass) {
-        thread_tile.column = static_cast<std::uint32_t>(static_cast<int>(pass.first) + values.column);
+    __device__ void apply(const float (&d)[64], const ThreadValues& values, WarpList& list,
+                          const FilterPass& pass) {
+        thread_tile.column =
+            static_cast<std::uint32_t>(static_cast<int>(pass.first) + values.column);
         append_candidates<64, false, true>(d, thread_tile, list, pass, &counted);
     }
     // Four lanes have the same rows; those past q have counted nothing.
@@ -80,16 +90,18 @@ struct CountSure : RowThresholds {
             counted.lower += __shfl_xor_sync(0xffffffffu, counted.lower, step);
         }
         if (threadIdx.x % 4 == 0 && counted.upper > 0) atomicAdd(&sure.counts[row], counted.upper);
-        if (threadIdx.x % 4 == 1 && counted.lower > 0) atomicAdd(&sure.counts[row + 8], counted.lower);
+        if (threadIdx.x % 4 == 1 && counted.lower > 0)
+            atomicAdd(&sure.counts[row + 8], counted.lower);
     }
 };
 
 template <class Epilogue, int tail>
-constexpr FusedKernel* half_kernel = fused_sm_90a<Mainloop<Halves, Start::half_norms, AnySteps<tail>>, Epilogue>;
+constexpr FusedKernel* half_kernel =
+    fused_sm_90a<Mainloop<Halves, Start::half_norms, AnySteps<tail>>, Epilogue>;
 // By the steps of the last K-tile.
 template <class Epilogue>
-constexpr std::array half_kernels = {half_kernel<Epilogue, 0>, half_kernel<Epilogue, 1>, half_kernel<Epilogue, 2>,
-                                     half_kernel<Epilogue, 3>};
+constexpr std::array half_kernels = {half_kernel<Epilogue, 0>, half_kernel<Epilogue, 1>,
+                                     half_kernel<Epilogue, 2>, half_kernel<Epilogue, 3>};
 
 }  // namespace sm90a
 
@@ -98,14 +110,16 @@ void filter_pass_sm_90a(const FilterPass& pass, cudaStream_t stream) {
     else filter_pass_counting_sm_90a(pass, {}, stream);
 }
 
-void filter_pass_counting_sm_90a(const FilterPass& pass, const SurePairs& sure, cudaStream_t stream) {
+void filter_pass_counting_sm_90a(const FilterPass& pass, const SurePairs& sure,
+                                 cudaStream_t stream) {
     using namespace sm90a;
     const TileSchedule schedule = make_schedule(pass, device_attributes().multiprocessors);
     const auto& kernels = pass.all                ? half_kernels<StoreAll>
                           : pass.column_threshold ? half_kernels<AppendBoth>
                           : sure.up_to            ? half_kernels<CountSure>
                                                   : half_kernels<AppendRows>;
-    launch_pass(kernels.at(static_cast<std::size_t>(schedule.steps % 4)), pass, sure, schedule, stream);
+    launch_pass(kernels.at(static_cast<std::size_t>(schedule.steps % 4)), pass, sure, schedule,
+                stream);
 }
 
 }  // namespace kith::gpu

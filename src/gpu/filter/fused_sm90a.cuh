@@ -1,5 +1,6 @@
-// What lies round the consumers of the fused filter of sm_90a: the tile schedule and the layout of shared memory, the
-// producer, tensor maps, the launch. fused_kernel_sm90a.cuh says what a grid, a block and a warpgroup own.
+// What lies round the consumers of the fused filter of sm_90a: the tile schedule and the layout of
+// shared memory, the producer, tensor maps, the launch. fused_kernel_sm90a.cuh says what a grid, a
+// block and a warpgroup own.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +21,10 @@ namespace kith::gpu::sm90a {
 
 inline constexpr int tile_queries = static_cast<int>(filter_tile_queries);
 inline constexpr int tile_points = static_cast<int>(filter_tile_points);
-inline constexpr int k_tile = 64, k_tile_bytes = k_tile * 2;  // a row of a K-tile: what one swizzle spans
-inline constexpr int query_k_tile_bytes = tile_queries * k_tile_bytes, point_k_tile_bytes = tile_points * k_tile_bytes;
+inline constexpr int k_tile = 64,
+                     k_tile_bytes = k_tile * 2;  // a row of a K-tile: what one swizzle spans
+inline constexpr int query_k_tile_bytes = tile_queries * k_tile_bytes,
+                     point_k_tile_bytes = tile_points * k_tile_bytes;
 inline constexpr int half_norm_bytes = tile_points * 4;
 inline constexpr int term_bytes = augmented_terms * 2;  // of a row of a plane of terms
 inline constexpr int consumers = 4, warps = consumers * 4, threads = 128 * (1 + consumers);
@@ -38,20 +41,22 @@ inline constexpr int shared_limit = 227 * 1024;
 
 // The tile schedule of a pass, and the layout of shared memory.
 struct TileSchedule {
-    int cluster = 1;                      // blocks per cluster
-    int steps = 0;                        // of an MMA: 16 coordinates
-    int k_tiles = 0;                      // of 64 coordinates
-    int stages = 0;                       // of the pipeline of K-tiles
-    int resident = 0;                     // K-tiles of queries that stay; 0: they are loaded with every tile
-    int tiles = 0, segment = 0;           // tiles of points, and how many a work tile has
+    int cluster = 1;             // blocks per cluster
+    int steps = 0;               // of an MMA: 16 coordinates
+    int k_tiles = 0;             // of 64 coordinates
+    int stages = 0;              // of the pipeline of K-tiles
+    int resident = 0;            // K-tiles of queries that stay; 0: they are loaded with every tile
+    int tiles = 0, segment = 0;  // tiles of points, and how many a work tile has
     int query_tiles = 0, work_tiles = 0;  // of a cluster
-    int pipeline = 0, half_norms = 0, lists = 0, barriers = 0, bytes = 0;  // offsets from the first multiple of 1,024
-    int stage_bytes = 0;                                                   // of a stage's K-tiles
-    int slots = 0;  // of the pipeline of half norms, or for a tile's terms
+    int pipeline = 0, half_norms = 0, lists = 0, barriers = 0,
+        bytes = 0;        // offsets from the first multiple of 1,024
+    int stage_bytes = 0;  // of a stage's K-tiles
+    int slots = 0;        // of the pipeline of half norms, or for a tile's terms
     WarpRoom room{};
-    int half_norm_stride = 0;  // of a slot: the half norms of a tile and, where columns are queries, their thresholds
-    // Of augmented vectors: planes of terms, and offsets of the points' terms, of the queries' and, where there is one
-    // plane, of as many zeros as a half of a tile's points has terms.
+    int half_norm_stride =
+        0;  // of a slot: the half norms of a tile and, where columns are queries, their thresholds
+    // Of augmented vectors: planes of terms, and offsets of the points' terms, of the queries' and,
+    // where there is one plane, of as many zeros as a half of a tile's points has terms.
     int planes = 0, point_terms = 0, query_terms = 0, zeros = 0;
 };
 
@@ -80,14 +85,16 @@ struct WorkTile {
     const std::uint32_t* tiles;  // the list
 
     // The first work tile from `index` on that has tiles of points, or one past the last.
-    __device__ static WorkTile from(int index, const FilterPass& pass, const TileSchedule& schedule, int cta_rank) {
+    __device__ static WorkTile from(int index, const FilterPass& pass, const TileSchedule& schedule,
+                                    int cta_rank) {
         const int step = static_cast<int>(gridDim.x) / schedule.cluster;
         for (; index < schedule.work_tiles; index += step) {
             const int segment = index / schedule.query_tiles, group = index % schedule.query_tiles;
             int first = segment * schedule.segment, tiles = schedule.tiles;
             const std::uint32_t* list = nullptr;
             if constexpr (listed) {
-                const std::int64_t own = group * schedule.cluster * filter_tile_queries / listed_queries;
+                const std::int64_t own =
+                    group * schedule.cluster * filter_tile_queries / listed_queries;
                 tiles = static_cast<int>(pass.tile_counts[own]);
                 list = pass.tiles + own * pass.tile_stride;
             }
@@ -100,8 +107,10 @@ struct WorkTile {
         }
         return {index, 0, 0, -1, nullptr};
     }
-    __device__ WorkTile next(const FilterPass& pass, const TileSchedule& schedule, int cta_rank) const {
-        return from(number + static_cast<int>(gridDim.x) / schedule.cluster, pass, schedule, cta_rank);
+    __device__ WorkTile next(const FilterPass& pass, const TileSchedule& schedule,
+                             int cta_rank) const {
+        return from(number + static_cast<int>(gridDim.x) / schedule.cluster, pass, schedule,
+                    cta_rank);
     }
     // The number, from the pass' first, of a tile in [first, end).
     __device__ int tile(int t) const {
@@ -114,20 +123,26 @@ struct SharedStorage {
     std::uint32_t base;
     const TileSchedule& schedule;
     __device__ std::uint32_t query_k_tile(int stage_or_k_tile) const {
-        return schedule.resident ? base + static_cast<std::uint32_t>(stage_or_k_tile * query_k_tile_bytes)
-                                 : point_k_tile(stage_or_k_tile) + point_k_tile_bytes;
+        return schedule.resident
+                   ? base + static_cast<std::uint32_t>(stage_or_k_tile * query_k_tile_bytes)
+                   : point_k_tile(stage_or_k_tile) + point_k_tile_bytes;
     }
     __device__ std::uint32_t point_k_tile(int stage) const {
         return base + static_cast<std::uint32_t>(schedule.pipeline + stage * schedule.stage_bytes);
     }
-    __device__ std::uint32_t query_terms() const { return base + static_cast<std::uint32_t>(schedule.query_terms); }
-    __device__ std::uint32_t zeros() const { return base + static_cast<std::uint32_t>(schedule.zeros); }
+    __device__ std::uint32_t query_terms() const {
+        return base + static_cast<std::uint32_t>(schedule.query_terms);
+    }
+    __device__ std::uint32_t zeros() const {
+        return base + static_cast<std::uint32_t>(schedule.zeros);
+    }
     __device__ std::uint32_t point_terms(int slot) const {
-        return base +
-               static_cast<std::uint32_t>(schedule.point_terms + slot * schedule.planes * tile_points * term_bytes);
+        return base + static_cast<std::uint32_t>(schedule.point_terms +
+                                                 slot * schedule.planes * tile_points * term_bytes);
     }
     __device__ std::uint32_t half_norms(int slot) const {
-        return base + static_cast<std::uint32_t>(schedule.half_norms + slot * schedule.half_norm_stride);
+        return base +
+               static_cast<std::uint32_t>(schedule.half_norms + slot * schedule.half_norm_stride);
     }
     __device__ std::uint32_t full(int stage) const {
         return base + static_cast<std::uint32_t>(schedule.barriers + stage * 8);
@@ -135,70 +150,82 @@ struct SharedStorage {
     __device__ std::uint32_t empty(int stage) const { return full(max_stages + stage); }
     __device__ std::uint32_t queries_full() const { return full(2 * max_stages); }
     __device__ std::uint32_t queries_empty() const { return full(2 * max_stages + 1); }
-    __device__ std::uint32_t half_norms_empty(int slot) const { return full(2 * max_stages + 2 + slot); }
+    __device__ std::uint32_t half_norms_empty(int slot) const {
+        return full(2 * max_stages + 2 + slot);
+    }
 };
 
 // Rows [first, first + rows) of the planes of terms.
-__device__ __forceinline__ void copy_terms(const void* terms, std::int64_t plane, int first, int rows, int planes,
-                                           std::uint32_t to, std::uint32_t full) {
+__device__ __forceinline__ void copy_terms(const void* terms, std::int64_t plane, int first,
+                                           int rows, int planes, std::uint32_t to,
+                                           std::uint32_t full) {
     const char* from = static_cast<const char*>(terms) + std::int64_t{first} * term_bytes;
-    for (int i = 0; i < planes; ++i, from += plane, to += static_cast<std::uint32_t>(rows * term_bytes))
+    for (int i = 0; i < planes;
+         ++i, from += plane, to += static_cast<std::uint32_t>(rows * term_bytes))
         bulk_copy(to, from, rows * term_bytes, full);
 }
 
-// The producer: one thread. Of augmented vectors the terms come with a tile's first K-tile, else the half norms do.
+// The producer: one thread. Of augmented vectors the terms come with a tile's first K-tile, else
+// the half norms do.
 template <bool augmented, bool listed = false>
-__device__ __forceinline__ void produce(const TensorMaps& maps, const FilterPass& pass, const TileSchedule& schedule,
-                                        const SharedStorage& s, int cta_rank, int cluster) {
+__device__ __forceinline__ void produce(const TensorMaps& maps, const FilterPass& pass,
+                                        const TileSchedule& schedule, const SharedStorage& s,
+                                        int cta_rank, int cluster) {
     PipelineState at, slot;
     int loaded = -1;
     int reload = 0;
     const int halves = 2 / schedule.cluster;
-    for (auto work = WorkTile<listed>::from(cluster, pass, schedule, cta_rank); work.number < schedule.work_tiles;
-         work = work.next(pass, schedule, cta_rank)) {
+    for (auto work = WorkTile<listed>::from(cluster, pass, schedule, cta_rank);
+         work.number < schedule.work_tiles; work = work.next(pass, schedule, cta_rank)) {
         const int query_tile = work.query_tile;
         if (schedule.resident && query_tile != loaded) {
             mbarrier_wait(s.queries_empty(), (reload & 1) ^ 1);
-            mbarrier_expect_tx(s.queries_full(),
-                               schedule.k_tiles * query_k_tile_bytes + schedule.planes * tile_queries * term_bytes);
+            mbarrier_expect_tx(s.queries_full(), schedule.k_tiles * query_k_tile_bytes +
+                                                     schedule.planes * tile_queries * term_bytes);
             for (int c = 0; c < schedule.k_tiles; ++c)
-                tma_load(s.query_k_tile(c), &maps.queries, s.queries_full(), c * k_tile, query_tile * tile_queries);
+                tma_load(s.query_k_tile(c), &maps.queries, s.queries_full(), c * k_tile,
+                         query_tile * tile_queries);
             if constexpr (augmented)
-                copy_terms(pass.query_terms, pass.query_plane, query_tile * tile_queries, tile_queries, schedule.planes,
-                           s.query_terms(), s.queries_full());
+                copy_terms(pass.query_terms, pass.query_plane, query_tile * tile_queries,
+                           tile_queries, schedule.planes, s.query_terms(), s.queries_full());
             loaded = query_tile;
             ++reload;
         }
-        const int first_bytes = augmented ? schedule.planes * tile_points * term_bytes : schedule.half_norm_stride;
+        const int first_bytes =
+            augmented ? schedule.planes * tile_points * term_bytes : schedule.half_norm_stride;
         for (int t = work.first; t < work.end; ++t) {
             const auto row = static_cast<int>(pass.first) + work.tile(t) * tile_points;
             for (int c = 0; c < schedule.k_tiles; ++c) {
                 mbarrier_wait(s.empty(at.stage), at.parity ^ 1);
                 const std::uint32_t full = s.full(at.stage);
-                mbarrier_expect_tx(full, point_k_tile_bytes + (schedule.resident ? 0 : query_k_tile_bytes) +
+                mbarrier_expect_tx(full, point_k_tile_bytes +
+                                             (schedule.resident ? 0 : query_k_tile_bytes) +
                                              (c == 0 ? first_bytes : 0));
                 for (int i = 0; i < halves; ++i) {
                     const int half = cta_rank * halves + i;
                     const std::uint32_t to =
-                        s.point_k_tile(at.stage) + static_cast<std::uint32_t>(half) * point_k_tile_bytes / 2;
+                        s.point_k_tile(at.stage) +
+                        static_cast<std::uint32_t>(half) * point_k_tile_bytes / 2;
                     const int from = row + half * tile_points / 2;
                     if (schedule.cluster == 1) tma_load(to, &maps.points, full, c * k_tile, from);
                     else tma_load_multicast(to, &maps.points, full, c * k_tile, from, 3);
                 }
                 if (!schedule.resident)
-                    tma_load(s.query_k_tile(at.stage), &maps.queries, full, c * k_tile, query_tile * tile_queries);
+                    tma_load(s.query_k_tile(at.stage), &maps.queries, full, c * k_tile,
+                             query_tile * tile_queries);
                 if (augmented && c == 0) {
-                    // The stage of the last tile's first K-tile with this slot has been released: there are so many
-                    // slots.
-                    copy_terms(pass.point_terms, pass.point_plane, row, tile_points, schedule.planes,
-                               s.point_terms(slot.stage), full);
+                    // The stage of the last tile's first K-tile with this slot has been released:
+                    // there are so many slots.
+                    copy_terms(pass.point_terms, pass.point_plane, row, tile_points,
+                               schedule.planes, s.point_terms(slot.stage), full);
                     slot.next(schedule.slots);
                 } else if (c == 0) {
                     mbarrier_wait(s.half_norms_empty(slot.stage), slot.parity ^ 1);
-                    bulk_copy(s.half_norms(slot.stage), pass.half_norm + row, half_norm_bytes, full);
+                    bulk_copy(s.half_norms(slot.stage), pass.half_norm + row, half_norm_bytes,
+                              full);
                     if (pass.column_threshold)
-                        bulk_copy(s.half_norms(slot.stage) + half_norm_bytes, pass.column_threshold + row,
-                                  half_norm_bytes, full);
+                        bulk_copy(s.half_norms(slot.stage) + half_norm_bytes,
+                                  pass.column_threshold + row, half_norm_bytes, full);
                     slot.next(schedule.slots);
                 }
                 at.next(schedule.stages);
@@ -207,7 +234,8 @@ __device__ __forceinline__ void produce(const TensorMaps& maps, const FilterPass
     }
 }
 
-// Initialises barriers and zeros; every thread of the block calls, and none goes on before its cluster's blocks have.
+// Initialises barriers and zeros; every thread of the block calls, and none goes on before its
+// cluster's blocks have.
 __device__ __forceinline__ void init_shared(const SharedStorage& s, char* shared) {
     const TileSchedule& schedule = s.schedule;
     if (threadIdx.x == 0) {
@@ -231,7 +259,8 @@ __device__ __forceinline__ void init_shared(const SharedStorage& s, char* shared
 #endif
 
 // `exchanges`: the epilogue appends by exchange, if there is room.
-inline TileSchedule make_schedule(const FilterPass& p, int multiprocessors, bool exchanges = false) {
+inline TileSchedule make_schedule(const FilterPass& p, int multiprocessors,
+                                  bool exchanges = false) {
     TileSchedule c;
     c.steps = static_cast<int>(p.width / 16);
     c.k_tiles = (c.steps + 3) / 4;
@@ -239,8 +268,10 @@ inline TileSchedule make_schedule(const FilterPass& p, int multiprocessors, bool
     c.cluster = blocks > 1 && p.most_cluster > 1 ? 2 : 1;
     c.query_tiles = static_cast<int>((blocks + c.cluster - 1) / c.cluster);
     c.tiles = static_cast<int>(p.tiles ? p.tile_stride : (p.count + tile_points - 1) / tile_points);
-    // The diagonal of a symmetric pass makes work tiles shorter, as lists do: many of them even that out.
-    c.segment = segment_length(c.tiles, c.query_tiles, multiprocessors / c.cluster, c.query_tiles > 1 ? 0.7 : 0.05,
+    // The diagonal of a symmetric pass makes work tiles shorter, as lists do: many of them even
+    // that out.
+    c.segment = segment_length(c.tiles, c.query_tiles, multiprocessors / c.cluster,
+                               c.query_tiles > 1 ? 0.7 : 0.05,
                                p.row_query          ? 64
                                : p.tiles            ? 8
                                : p.column_threshold ? 16
@@ -256,23 +287,30 @@ inline TileSchedule make_schedule(const FilterPass& p, int multiprocessors, bool
         c.slots = c.k_tiles == 1 ? max_slots : max_slots / 2;
         c.half_norm_stride = p.column_threshold ? 2 * half_norm_bytes : half_norm_bytes;
     }
-    const int query_bytes = c.resident * query_k_tile_bytes, zeros = c.planes == 1 ? tile_points / 2 * term_bytes : 0,
+    const int query_bytes = c.resident * query_k_tile_bytes,
+              zeros = c.planes == 1 ? tile_points / 2 * term_bytes : 0,
               terms = c.planes * tile_queries * term_bytes + zeros;
     // A tile whose first K-tile has a stage again has its terms in a slot again, at the soonest.
-    const auto slots_of = [&](int stages) { return augmented ? (stages + c.k_tiles - 1) / c.k_tiles : c.slots; };
-    const auto slot_bytes = [&](int stages) { return slots_of(stages) * c.planes * tile_points * term_bytes; };
+    const auto slots_of = [&](int stages) {
+        return augmented ? (stages + c.k_tiles - 1) / c.k_tiles : c.slots;
+    };
+    const auto slot_bytes = [&](int stages) {
+        return slots_of(stages) * c.planes * tile_points * term_bytes;
+    };
     const auto stages_with = [&](const WarpRoom& room) {
-        const int fixed = query_bytes + terms + c.slots * c.half_norm_stride + warps * room.bytes() + 1024 + 256;
+        const int fixed =
+            query_bytes + terms + c.slots * c.half_norm_stride + warps * room.bytes() + 1024 + 256;
         int stages = max_stages;
         while (fixed + stages * c.stage_bytes + slot_bytes(stages) > shared_limit) --stages;
         return stages;
     };
-    // The warpgroups go through tiles at their own pace where one tile is not all that is in flight: lists pay for
-    // that.
+    // The warpgroups go through tiles at their own pace where one tile is not all that is in
+    // flight: lists pay for that.
     constexpr int beside_exchange = 80;  // what the most entries take, less an exchange
     constexpr WarpRoom most{WarpList::most_room, 0}, both{beside_exchange, WarpExchange::most_room},
         least{WarpList::least_room, 0};
-    static_assert(both.bytes() <= most.bytes() && beside_exchange * WarpList::entry_bytes % sizeof(int4) == 0);
+    static_assert(both.bytes() <= most.bytes() &&
+                  beside_exchange * WarpList::entry_bytes % sizeof(int4) == 0);
     c.room = exchanges ? both : most;
     c.stages = stages_with(c.room);
     if (c.resident && c.stages <= c.k_tiles && stages_with(least) > c.stages) {
@@ -292,17 +330,20 @@ inline TileSchedule make_schedule(const FilterPass& p, int multiprocessors, bool
 }
 
 // The driver's function that encodes a tensor map; the library does not link the driver.
-using Encode = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*, const cuuint64_t*,
-                            const cuuint32_t*, const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle,
-                            CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+using Encode = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*,
+                            const cuuint64_t*, const cuuint32_t*, const cuuint32_t*,
+                            CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
+                            CUtensorMapFloatOOBfill);
 inline constinit std::atomic<Encode> found_encoder = nullptr;
 inline Encode encoder() {
     if (const Encode found = found_encoder.load(std::memory_order_relaxed)) return found;
     void* function = nullptr;
     cudaDriverEntryPointQueryResult result{};
-    check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &result),
+    check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
+                                           cudaEnableDefault, &result),
           "cuTensorMapEncodeTiled");
-    if (result != cudaDriverEntryPointSuccess) throw Error(ErrorCode::device, "device: the driver has no tensor maps");
+    if (result != cudaDriverEntryPointSuccess)
+        throw Error(ErrorCode::device, "device: the driver has no tensor maps");
     const auto found = reinterpret_cast<Encode>(function);
     found_encoder.store(found, std::memory_order_relaxed);
     return found;
@@ -314,11 +355,13 @@ inline CUtensorMap map_of(const void* vectors, std::int64_t rows, std::int64_t w
     const cuuint64_t sizes[2] = {static_cast<cuuint64_t>(width), static_cast<cuuint64_t>(rows)};
     const cuuint64_t strides[1] = {static_cast<cuuint64_t>(width) * 2};
     const cuuint32_t box[2] = {k_tile, tile_queries}, steps[2] = {1, 1};
-    const CUresult status = encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, const_cast<void*>(vectors), sizes,
-                                      strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                                      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    const CUresult status =
+        encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, const_cast<void*>(vectors), sizes,
+                  strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                  CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (status != CUDA_SUCCESS)
-        throw Error(ErrorCode::device, "device: cuTensorMapEncodeTiled: " + std::to_string(static_cast<int>(status)));
+        throw Error(ErrorCode::device,
+                    "device: cuTensorMapEncodeTiled: " + std::to_string(static_cast<int>(status)));
     return map;
 }
 
@@ -329,7 +372,8 @@ inline void launch_pass(FusedKernel* kernel, const FilterPass& pass, const SureP
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_limit),
           "shared memory of the fused filter");
     cudaLaunchConfig_t config{};
-    const int clusters = std::min(device_attributes().multiprocessors / schedule.cluster, schedule.work_tiles);
+    const int clusters =
+        std::min(device_attributes().multiprocessors / schedule.cluster, schedule.work_tiles);
     config.gridDim = dim3(static_cast<unsigned>(clusters * schedule.cluster));
     config.blockDim = dim3(threads);
     config.dynamicSmemBytes = static_cast<std::size_t>(schedule.bytes);

@@ -1,5 +1,6 @@
-// What a word of query and point adds to a sum (or maximum) of powers of differences, in f32: the steps of the direct
-// filter and of the distance kernels, whose errors exact/direct_form.h has. `exponent` is of powers alone.
+// What a word of query and point adds to a sum (or maximum) of powers of differences, in f32: the
+// steps of the direct filter and of the distance kernels, whose errors exact/direct_form.h has.
+// `exponent` is of powers alone.
 #pragma once
 
 namespace kith::gpu::steps {
@@ -8,10 +9,14 @@ struct Cityblock {
     __device__ static float add(float sum, float q, float x, float) { return sum + fabsf(q - x); }
 };
 struct Chebyshev {
-    __device__ static float add(float largest, float q, float x, float) { return fmaxf(largest, fabsf(q - x)); }
+    __device__ static float add(float largest, float q, float x, float) {
+        return fmaxf(largest, fabsf(q - x));
+    }
 };
 struct Squares {
-    __device__ static float add(float sum, float q, float x, float) { return fmaf(q - x, q - x, sum); }
+    __device__ static float add(float sum, float q, float x, float) {
+        return fmaf(q - x, q - x, sum);
+    }
 };
 struct Cubes {
     __device__ static float add(float sum, float q, float x, float) {

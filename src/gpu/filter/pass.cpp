@@ -1,4 +1,5 @@
-// The filter that a pass names: the direct one, or the fused one in the instructions that the plan names.
+// The filter that a pass names: the direct one, or the fused one in the instructions that the plan
+// names.
 #include "gpu/filter/pass.h"
 
 #include "gpu/filter/direct.h"
@@ -15,7 +16,8 @@ void filter_pass(const FilterPass& pass, FilterIsa isa, cudaStream_t stream) {
     else filter_pass_sm_80(pass, stream);
 }
 
-void filter_pass_counting(const FilterPass& pass, const SurePairs& sure, FilterIsa isa, cudaStream_t stream) {
+void filter_pass_counting(const FilterPass& pass, const SurePairs& sure, FilterIsa isa,
+                          cudaStream_t stream) {
     if (pass.step != exact::Step::dot) direct_pass_counting(pass, sure, stream);
     else if (isa == FilterIsa::sm_90a) filter_pass_counting_sm_90a(pass, sure, stream);
     else filter_pass_sm_80(pass, stream);

@@ -24,11 +24,12 @@ constexpr double projection_slack = 1 + 0x1p-9;
 // What phi's own error may add to the square of a vector's length, which that slack has room for.
 constexpr double largest_square = 0x1p-12;
 
-// A row's phi from its coordinates along the columns, with a remainder that is no less than the exact one, rounded to
-// `out`. The residual of what is returned is the distance of such a phi(v), of exact coordinates, from the rounded one;
-// `finite`: whether fp16 holds it, else `out` is all zeros.
-__device__ RowVector round_phi(const Directions& directions, const __half* vector, const Along& of, std::int64_t i,
-                               __half* out) {
+// A row's phi from its coordinates along the columns, with a remainder that is no less than the
+// exact one, rounded to `out`. The residual of what is returned is the distance of such a phi(v),
+// of exact coordinates, from the rounded one; `finite`: whether fp16 holds it, else `out` is all
+// zeros.
+__device__ RowVector round_phi(const Directions& directions, const __half* vector, const Along& of,
+                               std::int64_t i, __half* out) {
     const double* const along = of.coordinates + i * of.stride;
     const int lane = threadIdx.x % 32;
     double norm2 = 0, along2 = 0;
@@ -62,10 +63,11 @@ __device__ RowVector round_phi(const Directions& directions, const __half* vecto
     return v;
 }
 
-__global__ void points_kernel(Directions directions, const __half* vectors, Along along, const float* half_norm,
-                              std::int64_t first, std::int64_t count, std::int64_t n, __half* projected,
-                              float* projected_half_norm) {
-    const std::int64_t i = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32, at = first + i;
+__global__ void points_kernel(Directions directions, const __half* vectors, Along along,
+                              const float* half_norm, std::int64_t first, std::int64_t count,
+                              std::int64_t n, __half* projected, float* projected_half_norm) {
+    const std::int64_t i = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32,
+                       at = first + i;
     if (i >= count) return;
     const float h = half_norm[at];
     if (at >= n || !(fabsf(h) < __int_as_float(0x7f800000))) {
@@ -75,8 +77,8 @@ __global__ void points_kernel(Directions directions, const __half* vectors, Alon
         if (threadIdx.x % 32 == 0) projected_half_norm[at] = h;
         return;
     }
-    const RowVector v =
-        round_phi(directions, vectors + at * directions.depth, along, i, projected + at * directions.form.width);
+    const RowVector v = round_phi(directions, vectors + at * directions.depth, along, i,
+                                  projected + at * directions.form.width);
     if (threadIdx.x % 32 != 0) return;
     // The accumulators start from the half norm, which is not phi's.
     const double started = directions.form.gamma * fabs(static_cast<double>(h));
@@ -85,32 +87,36 @@ __global__ void points_kernel(Directions directions, const __half* vectors, Alon
         v.finite ? __double2float_rd(static_cast<double>(h) - bound) : -__int_as_float(0x7f800000);
 }
 
-__global__ void queries_kernel(Directions directions, const __half* vectors, Along along, std::int64_t first,
-                               std::int64_t count, __half* projected, float* error) {
-    const std::int64_t i = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32, at = first + i;
+__global__ void queries_kernel(Directions directions, const __half* vectors, Along along,
+                               std::int64_t first, std::int64_t count, __half* projected,
+                               float* error) {
+    const std::int64_t i = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32,
+                       at = first + i;
     if (i >= count) return;
-    const RowVector v =
-        round_phi(directions, vectors + at * directions.depth, along, i, projected + at * directions.form.width);
+    const RowVector v = round_phi(directions, vectors + at * directions.depth, along, i,
+                                  projected + at * directions.form.width);
     if (threadIdx.x % 32 != 0) return;
     // One that rounds by more than the points pay for looks at all of them.
-    const bool pays = v.finite && (directions.form.gemm == metric::Gemm::l2 || !is_coarse(directions.form, v));
+    const bool pays =
+        v.finite && (directions.form.gemm == metric::Gemm::l2 || !is_coarse(directions.form, v));
     error[at] = pays ? __double2float_ru(projection_slack * query_bound(directions.form, v, false))
                      : __int_as_float(0x7f800000);
 }
 
-__global__ void thresholds_kernel(const float* threshold, const float* error, const std::uint8_t* overflowed,
-                                  std::int64_t q, float* out) {
+__global__ void thresholds_kernel(const float* threshold, const float* error,
+                                  const std::uint8_t* overflowed, std::int64_t q, float* out) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (i >= q) return;
     const float nothing = __int_as_float(0x7fffffff);  // NaN: no pair passes
     out[i] = overflowed && overflowed[i] ? nothing : coarse_threshold(threshold[i], error[i]);
 }
 
-// Calls then(first, count, along) for runs of positions up to `end`, with the coordinates of vectors, of which there
-// are `rows`, along so many columns; without them where these are the vectors' own.
+// Calls then(first, count, along) for runs of positions up to `end`, with the coordinates of
+// vectors, of which there are `rows`, along so many columns; without them where these are the
+// vectors' own.
 template <class Function>
-void in_runs(const Directions& directions, std::int64_t columns, const __half* vectors, std::int64_t rows,
-             std::int64_t end, cudaStream_t stream, Function then) {
+void in_runs(const Directions& directions, std::int64_t columns, const __half* vectors,
+             std::int64_t rows, std::int64_t end, cudaStream_t stream, Function then) {
     if (!directions.matrix) {
         then(std::int64_t{0}, end, Along{});
         return;
@@ -121,48 +127,53 @@ void in_runs(const Directions& directions, std::int64_t columns, const __half* v
     const Buffer<float> lost(step, stream);
     const Along along{coordinates.get(), lost.get(), stride};
     for (std::int64_t first = 0; first < end; first += step) {
-        const std::int64_t count = std::min(step, end - first), real = std::min(count, rows - first);
+        const std::int64_t count = std::min(step, end - first),
+                           real = std::min(count, rows - first);
         if (real > 0)
-            product(vectors + first * directions.depth, real, *directions.matrix, columns, coordinates.get(), stride,
-                    lost.get(), stream);
+            product(vectors + first * directions.depth, real, *directions.matrix, columns,
+                    coordinates.get(), stride, lost.get(), stream);
         then(first, count, along);
     }
 }
 
 }  // namespace
 
-void project_points(const Directions& directions, const __half* vectors, std::int64_t n, const float* half_norm,
-                    void* projected, float* projected_half_norm, const FurtherRows& further, cudaStream_t stream) {
+void project_points(const Directions& directions, const __half* vectors, std::int64_t n,
+                    const float* half_norm, void* projected, float* projected_half_norm,
+                    const FurtherRows& further, cudaStream_t stream) {
     in_runs(directions, directions.all_columns(), vectors, n, whole_tiles(n), stream,
             [&](std::int64_t first, std::int64_t count, const Along& along) {
                 if (directions.bytes) {
                     round_points(directions, vectors, along, half_norm, first, count, n,
-                                 static_cast<std::int8_t*>(projected), reinterpret_cast<int*>(projected_half_norm),
-                                 stream);
+                                 static_cast<std::int8_t*>(projected),
+                                 reinterpret_cast<int*>(projected_half_norm), stream);
                 } else {
                     points_kernel<<<blocks_for(count, item_warps), item_threads, 0, stream>>>(
-                        directions, vectors, along, half_norm, first, count, n, static_cast<__half*>(projected),
-                        projected_half_norm);
+                        directions, vectors, along, half_norm, first, count, n,
+                        static_cast<__half*>(projected), projected_half_norm);
                     check_launch("project_points");
                 }
                 for (int stage = 0; stage < directions.stages && first < n; ++stage)
-                    further_rows(directions, stage, false, vectors, along, first, std::min(count, n - first),
+                    further_rows(directions, stage, false, vectors, along, first,
+                                 std::min(count, n - first),
                                  further[static_cast<std::size_t>(stage)], stream);
             });
 }
 
-void project_queries(const Directions& directions, const __half* vectors, std::int64_t q, void* projected, float* error,
-                     const FurtherRows& further, cudaStream_t stream) {
+void project_queries(const Directions& directions, const __half* vectors, std::int64_t q,
+                     void* projected, float* error, const FurtherRows& further,
+                     cudaStream_t stream) {
     int stages = 0;
     while (stages < directions.stages && further[static_cast<std::size_t>(stages)]) ++stages;
     in_runs(directions, directions.columns_with(stages), vectors, q, q, stream,
             [&](std::int64_t first, std::int64_t count, const Along& along) {
                 if (directions.bytes) {
-                    round_queries(directions, vectors, along, first, count, static_cast<std::int8_t*>(projected), error,
-                                  stream);
+                    round_queries(directions, vectors, along, first, count,
+                                  static_cast<std::int8_t*>(projected), error, stream);
                 } else {
                     queries_kernel<<<blocks_for(count, item_warps), item_threads, 0, stream>>>(
-                        directions, vectors, along, first, count, static_cast<__half*>(projected), error);
+                        directions, vectors, along, first, count, static_cast<__half*>(projected),
+                        error);
                     check_launch("project_queries");
                 }
                 for (int stage = 0; stage < stages; ++stage)
@@ -172,12 +183,15 @@ void project_queries(const Directions& directions, const __half* vectors, std::i
 }
 
 void projected_thresholds(const Directions& directions, const float* threshold, const float* error,
-                          const std::uint8_t* overflowed, std::int64_t q, float* out, cudaStream_t stream) {
+                          const std::uint8_t* overflowed, std::int64_t q, float* out,
+                          cudaStream_t stream) {
     if (directions.bytes) {
-        byte_thresholds(threshold, error, overflowed, q, directions.bytes.step, reinterpret_cast<int*>(out), stream);
+        byte_thresholds(threshold, error, overflowed, q, directions.bytes.step,
+                        reinterpret_cast<int*>(out), stream);
         return;
     }
-    thresholds_kernel<<<item_blocks(q), item_threads, 0, stream>>>(threshold, error, overflowed, q, out);
+    thresholds_kernel<<<item_blocks(q), item_threads, 0, stream>>>(threshold, error, overflowed, q,
+                                                                   out);
     check_launch("projected_thresholds");
 }
 

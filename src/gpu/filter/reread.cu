@@ -1,5 +1,5 @@
-// A block owns a query, or a slice of its candidates, a warp a share of these: it drops what the stages leave out of it
-// in place, or, where there are none, reads its rows four at a time.
+// A block owns a query, or a slice of its candidates, a warp a share of these: it drops what the
+// stages leave out of it in place, or, where there are none, reads its rows four at a time.
 #include "gpu/filter/reread.cuh"
 
 #include "gpu/filter/bytes.h"
@@ -30,9 +30,11 @@ __device__ __forceinline__ int row_sum(const int (&sums)[4]) {
 }
 
 // The sum of the products of a piece of a point's row (further.h) with the numbers of a query.
-__device__ __forceinline__ int piece_sum(const uint4& piece, const uint4& lower, const uint4& upper, int sum) {
+__device__ __forceinline__ int piece_sum(const uint4& piece, const uint4& lower, const uint4& upper,
+                                         int sum) {
     constexpr unsigned low = 0x0f0f0f0f;
-    const unsigned numbers[] = {piece.x, piece.y, piece.z, piece.w}, first[] = {lower.x, lower.y, lower.z, lower.w},
+    const unsigned numbers[] = {piece.x, piece.y, piece.z, piece.w},
+                   first[] = {lower.x, lower.y, lower.z, lower.w},
                    second[] = {upper.x, upper.y, upper.z, upper.w};
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -42,13 +44,16 @@ __device__ __forceinline__ int piece_sum(const uint4& piece, const uint4& lower,
     return sum;
 }
 
-// How many of a warp's `count` candidates a stage leaves: these come first then, with the higher values that it says.
-// Eight lanes read four rows at a time, a lane a piece of each run. `unit`: where not 0, of what the candidates' a are.
-__device__ int narrow(const RereadStage& stage, std::int64_t q, float threshold, float unit, Candidate* found,
-                      int count) {
+// How many of a warp's `count` candidates a stage leaves: these come first then, with the higher
+// values that it says. Eight lanes read four rows at a time, a lane a piece of each run. `unit`:
+// where not 0, of what the candidates' a are.
+__device__ int narrow(const RereadStage& stage, std::int64_t q, float threshold, float unit,
+                      Candidate* found, int count) {
     constexpr int rows = stage_rows, lanes = stage_lanes;
-    static_assert(sizeof(FurtherTerms) == sizeof(uint4) && sizeof(uint4) * lanes == FurtherColumns::run);
-    const int lane = threadIdx.x % 32, part = lane % lanes, own_row = lane / lanes * rows + part / 2;
+    static_assert(sizeof(FurtherTerms) == sizeof(uint4) &&
+                  sizeof(uint4) * lanes == FurtherColumns::run);
+    const int lane = threadIdx.x % 32, part = lane % lanes,
+              own_row = lane / lanes * rows + part / 2;
     const auto words = static_cast<int>(stage.row_bytes / static_cast<std::int64_t>(sizeof(uint4)));
     const auto *const own = reinterpret_cast<const uint4*>(stage.queries) + q * (2 * words - 1),
                       *const points = reinterpret_cast<const uint4*>(stage.points);
@@ -75,12 +80,14 @@ __device__ int narrow(const RereadStage& stage, std::int64_t q, float threshold,
         const uint4* row[rows];
 #pragma unroll
         for (int j = 0; j < rows; ++j)
-            row[j] = points +
-                     static_cast<std::int64_t>(__shfl_sync(0xffffffffu, candidate.point, lane - part + 2 * j)) * words;
+            row[j] = points + static_cast<std::int64_t>(
+                                  __shfl_sync(0xffffffffu, candidate.point, lane - part + 2 * j)) *
+                                  words;
         uint4 of_row[rows];
 #pragma unroll
         for (int j = 0; j < rows; ++j) of_row[j] = __ldg(row[j] + part);
-        const uint4 of_point = __ldg(points + static_cast<std::int64_t>(candidate.point) * words + words - 1);
+        const uint4 of_point =
+            __ldg(points + static_cast<std::int64_t>(candidate.point) * words + words - 1);
         int sums[rows];
 #pragma unroll
         for (int j = 0; j < rows; ++j) sums[j] = piece_sum(of_row[j], lower, upper, 0);
@@ -90,22 +97,25 @@ __device__ int narrow(const RereadStage& stage, std::int64_t q, float threshold,
 #pragma unroll
             for (int j = 0; j < rows; ++j) of_row[j] = __ldg(row[j] + word);
 #pragma unroll
-            for (int j = 0; j < rows; ++j) sums[j] = piece_sum(of_row[j], next_lower, next_upper, sums[j]);
+            for (int j = 0; j < rows; ++j)
+                sums[j] = piece_sum(of_row[j], next_lower, next_upper, sums[j]);
         }
         const int sum = row_sum(sums) - added;
-        const FurtherTerms v{__uint_as_float(of_point.x), __uint_as_float(of_point.y), __uint_as_float(of_point.z),
-                             __uint_as_float(of_point.w)};
+        const FurtherTerms v{__uint_as_float(of_point.x), __uint_as_float(of_point.y),
+                             __uint_as_float(of_point.z), __uint_as_float(of_point.w)};
         if (unit > 0) {
             // -inf of a point that every query has to look at.
             const int of_pass = __float_as_int(candidate.a);
-            candidate.a = of_pass <= ByteLimits::nothing ? -__int_as_float(0x7f800000) : value_of_sum(of_pass, unit);
+            candidate.a = of_pass <= ByteLimits::nothing ? -__int_as_float(0x7f800000)
+                                                         : value_of_sum(of_pass, unit);
         }
         const float value = further_value(candidate.a, terms, v, stage.unit, sum);
         // Not a number: it stays.
         const bool stays = lane % 2 == 0 && first + own_row < count && !(value > threshold);
         const unsigned all = __ballot_sync(0xffffffffu, stays);
         if (stays)
-            found[kept + __popc(all & ((1u << lane) - 1))] = {value == value ? value : candidate.a, candidate.point};
+            found[kept + __popc(all & ((1u << lane) - 1))] = {value == value ? value : candidate.a,
+                                                              candidate.point};
         kept += __popc(all);
         __syncwarp();
     }
@@ -113,8 +123,8 @@ __device__ int narrow(const RereadStage& stage, std::int64_t q, float threshold,
 }
 
 // Whether a query's candidates had room; one whose had none is tried again.
-__device__ __forceinline__ bool have_room(const CandidateLists& lists, const RereadTask& task, std::int64_t q,
-                                          int count) {
+__device__ __forceinline__ bool have_room(const CandidateLists& lists, const RereadTask& task,
+                                          std::int64_t q, int count) {
     if (count <= task.room) return true;
     if (blockIdx.y == 0 && threadIdx.x == 0) lists.overflowed[q] = 1;
     return false;
@@ -127,7 +137,8 @@ __global__ void __launch_bounds__(threads, 8) narrow_kernel(CandidateLists lists
     if (q == 0 && blockIdx.y == 0 && threadIdx.x == 0) task.longer->count = 0;
     if (!have_room(lists, task, q, count)) return;
     const int shares = static_cast<int>(gridDim.y) * warps, share = size_of_share(count, shares),
-              own = static_cast<int>(blockIdx.y) * warps + static_cast<int>(threadIdx.x) / 32, begin = own * share;
+              own = static_cast<int>(blockIdx.y) * warps + static_cast<int>(threadIdx.x) / 32,
+              begin = own * share;
     int kept = min(share, count - begin);
     if (kept <= 0) return;
     Candidate* const found = task.found + q * task.room + begin;
@@ -135,7 +146,8 @@ __global__ void __launch_bounds__(threads, 8) narrow_kernel(CandidateLists lists
 #pragma unroll
     for (int stage = 0; stage < most_stages; ++stage)
         if (stage < task.stages && kept > 0)
-            kept = narrow(task.stage[stage], q, threshold, stage == 0 ? task.sum_unit : 0.0f, found, kept);
+            kept = narrow(task.stage[stage], q, threshold, stage == 0 ? task.sum_unit : 0.0f, found,
+                          kept);
     if (threadIdx.x % 32 == 0) task.left[q * shares + own] = kept;
 }
 
@@ -148,7 +160,8 @@ __global__ void __launch_bounds__(threads, 8) reread_kernel(CandidateLists lists
     const auto words = static_cast<int>(task.width / 8);
     const auto* const own = static_cast<const uint4*>(task.queries) + q * words;
     if (!have_room(lists, task, q, count)) return;
-    const int shares = static_cast<int>(gridDim.y) * warps, share = max((count + shares - 1) / shares, batch),
+    const int shares = static_cast<int>(gridDim.y) * warps,
+              share = max((count + shares - 1) / shares, batch),
               block_first = static_cast<int>(blockIdx.y) * warps;
     if (block_first * share >= count) return;
     for (int i = threadIdx.x; i < words; i += threads) query[i] = own[i];
@@ -168,7 +181,8 @@ __global__ void __launch_bounds__(threads, 8) reread_kernel(CandidateLists lists
         if (task.offset) {
 #pragma unroll
             for (int j = 0; j < batch; ++j)
-                point[j] = static_cast<std::uint32_t>(task.offset[q] + begin + min(first + j, left - 1));
+                point[j] =
+                    static_cast<std::uint32_t>(task.offset[q] + begin + min(first + j, left - 1));
         }
         const float value = row_products(query, task.points, point, words);
         if (lane >= batch || first + lane >= left) continue;
@@ -176,7 +190,8 @@ __global__ void __launch_bounds__(threads, 8) reread_kernel(CandidateLists lists
     }
 }
 
-__global__ void candidate_rows_kernel(RereadTask task, FilterForm form, std::int64_t n, std::int64_t* out) {
+__global__ void candidate_rows_kernel(RereadTask task, FilterForm form, std::int64_t n,
+                                      std::int64_t* out) {
     const std::int64_t q = blockIdx.x;
     const std::int64_t count = task.counts[q];
     if (count > task.room) return;
@@ -186,8 +201,8 @@ __global__ void candidate_rows_kernel(RereadTask task, FilterForm form, std::int
 
 }  // namespace
 
-void candidate_rows(const RereadTask& task, const FilterForm& form, std::int64_t q, std::int64_t n, std::int64_t* out,
-                    cudaStream_t stream) {
+void candidate_rows(const RereadTask& task, const FilterForm& form, std::int64_t q, std::int64_t n,
+                    std::int64_t* out, cudaStream_t stream) {
     candidate_rows_kernel<<<static_cast<unsigned>(q), threads, 0, stream>>>(task, form, n, out);
     check_launch("candidate_rows");
 }

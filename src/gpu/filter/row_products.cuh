@@ -33,8 +33,8 @@ struct ReadOnlyRow {
     __device__ __forceinline__ uint4 operator[](int i) const { return __ldg(eights + i); }
 };
 
-// Of `batch` rows of points with one of a query, rows of `words` times eight halves: lane i < batch ends with that of
-// point[i]. query[i]: the i-th eight of the query, from wherever it is.
+// Of `batch` rows of points with one of a query, rows of `words` times eight halves: lane i < batch
+// ends with that of point[i]. query[i]: the i-th eight of the query, from wherever it is.
 template <int batch, class Query>
 __device__ __forceinline__ float row_products(const Query& query, const void* points,
                                               const std::uint32_t (&point)[batch], int words) {

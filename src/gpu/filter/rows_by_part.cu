@@ -1,5 +1,6 @@
-// A warp owns a query's candidates in a part of the points. Blocks take all queries' of a part before those of the
-// next: where queries are many, rows that several have are in L2 when the second asks for them.
+// A warp owns a query's candidates in a part of the points. Blocks take all queries' of a part
+// before those of the next: where queries are many, rows that several have are in L2 when the
+// second asks for them.
 #include "gpu/filter/reread.cuh"
 #include "gpu/filter/row_products.cuh"
 #include "gpu/runtime/check.h"
@@ -8,20 +9,23 @@ namespace kith::gpu {
 
 namespace {
 
-// More warps at a time have the rows of more parts in use than L2 holds: on an NVIDIA H100, 2026-11-28, n 1,048,576, q
-// 8,192, d 1,536, k 100, a search takes 16.7 ms with 32 on a multiprocessor, 18.3 with 40, 19.6 with 48.
+// More warps at a time have the rows of more parts in use than L2 holds: on an NVIDIA H100,
+// 2026-11-28, n 1,048,576, q 8,192, d 1,536, k 100, a search takes 16.7 ms with 32 on a
+// multiprocessor, 18.3 with 40, 19.6 with 48.
 constexpr int warps = 4, blocks_of_multiprocessor = 8, batch = 4;
 // Candidates that a lane looks at at once, and those that are gathered before their rows are read.
 constexpr int each = 4, most_gathered = 32 * (each + 1);
 
-// What the stages leave of a query's candidates, for a warp: lane i knows where those of share i begin.
+// What the stages leave of a query's candidates, for a warp: lane i knows where those of share i
+// begin.
 class WarpCandidates {
 public:
     __device__ WarpCandidates(const RereadTask& task, std::int64_t q, int passed, int shares)
         : found_(task.found + q * task.room),
           size_(size_of_share(passed, shares)),
           used_((passed + size_ - 1) / size_) {
-        const int lane = static_cast<int>(threadIdx.x % 32), own = lane < used_ ? task.left[q * shares + lane] : 0;
+        const int lane = static_cast<int>(threadIdx.x % 32),
+                  own = lane < used_ ? task.left[q * shares + lane] : 0;
         int end = own;
 #pragma unroll
         for (int step = 1; step < 32; step *= 2) {
@@ -105,7 +109,8 @@ __global__ void __launch_bounds__(warps * 32, blocks_of_multiprocessor)
 void read_by_parts(const CandidateLists& lists, const RereadTask& task, cudaStream_t stream) {
     const dim3 blocks(static_cast<unsigned>((lists.q + warps - 1) / warps),
                       static_cast<unsigned>((task.end - task.first + task.part - 1) / task.part));
-    parts_kernel<<<blocks, warps * 32, 0, stream>>>(lists, task, static_cast<int>(shares_of(lists.q)));
+    parts_kernel<<<blocks, warps * 32, 0, stream>>>(lists, task,
+                                                    static_cast<int>(shares_of(lists.q)));
     check_launch("read_by_parts");
 }
 

@@ -1,5 +1,5 @@
-// Vectors of the fused filter: mapped, centred and scaled (or made unit), rounded to fp16, with the terms of the proven
-// bound (bound.h). A warp, or a group of its lanes, owns a row.
+// Vectors of the fused filter: mapped, centred and scaled (or made unit), rounded to fp16, with the
+// terms of the proven bound (bound.h). A warp, or a group of its lanes, owns a row.
 #pragma once
 
 #include "gpu/filter/coordinates.cuh"
@@ -22,7 +22,8 @@ __device__ __forceinline__ double round_terms(double x, int terms, __half& first
     return rest - static_cast<double>(__half2float(second));
 }
 
-// Whether rows are as most are: without a factor or logarithms (plain_metric), in one term, with elements side by side.
+// Whether rows are as most are: without a factor or logarithms (plain_metric), in one term, with
+// elements side by side.
 template <class M>
 inline constexpr bool plain_metric = !M::traits.factored && !takes_logarithms<M>;
 inline bool is_plain(const Rows& rows, const FilterForm& form) {
@@ -32,11 +33,13 @@ inline bool is_plain(const Rows& rows, const FilterForm& form) {
 template <class M>
 inline constexpr bool unit_points = metric::product_form(M::traits) == metric::Gemm::cosine;
 
-// Writes the rounded vector of a row (at a position) to out[0 .. width): its terms, so that the products of a query's
-// and a point's are first * first + first * second + second * first. `usable` false writes zeros. `plain`: is_plain().
+// Writes the rounded vector of a row (at a position) to out[0 .. width): its terms, so that the
+// products of a query's and a point's are first * first + first * second + second * first. `usable`
+// false writes zeros. `plain`: is_plain().
 template <class M, bool plain, int lanes>
-__device__ __forceinline__ RowVector round_row(const PreparedRows& in, std::int64_t row, std::int64_t position,
-                                               const FilterForm& form, const metric::Params& params, double scale,
+__device__ __forceinline__ RowVector round_row(const PreparedRows& in, std::int64_t row,
+                                               std::int64_t position, const FilterForm& form,
+                                               const metric::Params& params, double scale,
                                                bool unit, bool query, __half* out, bool usable) {
     using O = ScalarOps<double>;
     const int lane = threadIdx.x % lanes;
@@ -47,7 +50,8 @@ __device__ __forceinline__ RowVector round_row(const PreparedRows& in, std::int6
                 use(i, coordinate<M>(element, in, row, i, form, params, unit));
             });
         } else if constexpr (takes_logarithms<M>) {
-            for (std::int64_t i = lane; i < d; i += lanes) use(i, mapped<M>(in.rows.at(row, i), in, row, i, params));
+            for (std::int64_t i = lane; i < d; i += lanes)
+                use(i, mapped<M>(in.rows.at(row, i), in, row, i, params));
         } else {
             for (std::int64_t i = lane; i < d; i += lanes)
                 use(i, coordinate<M>(in, row, position, i, form, params, unit));
@@ -94,8 +98,8 @@ __device__ __forceinline__ RowVector round_row(const PreparedRows& in, std::int6
         bool logarithm_of_zero = false;
         if constexpr (takes_logarithms<M>) {
             const double centre = form.centre ? form.centre[i] : 0.0;
-            const EntropyCoordinate c =
-                query ? entropy_query(raw, centre, factor, form.least) : entropy_point(raw, centre, factor);
+            const EntropyCoordinate c = query ? entropy_query(raw, centre, factor, form.least)
+                                              : entropy_point(raw, centre, factor);
             x = c.exact;
             rounded = c.rounded;
             v.weight += c.weight;
@@ -140,10 +144,11 @@ __device__ __forceinline__ RowVector round_row(const PreparedRows& in, std::int6
 }
 
 template <class M, bool plain, int lanes>
-__global__ void filter_points_kernel(PreparedRows in, FilterForm form, __half* vectors, float* half_norm,
-                                     float* point_error, metric::Params params) {
+__global__ void filter_points_kernel(PreparedRows in, FilterForm form, __half* vectors,
+                                     float* half_norm, float* point_error, metric::Params params) {
     const std::int64_t at =
-        form.factor.first + (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / lanes;
+        form.factor.first +
+        (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / lanes;
     const int lane = threadIdx.x % lanes;
     const std::int64_t n = in.rows.count;
     const float infinity = __int_as_float(0x7f800000);
@@ -157,69 +162,81 @@ __global__ void filter_points_kernel(PreparedRows in, FilterForm form, __half* v
     }
     const std::int64_t row = row_at(form, at, n);
     const bool nan = in.nan[row];
-    const RowVector v =
-        round_row<M, plain, lanes>(in, row, at, form, params, form.scale, plain ? unit_points<M> : form.unit, false,
-                                   vectors + at * form.width, !nan);
+    const RowVector v = round_row<M, plain, lanes>(in, row, at, form, params, form.scale,
+                                                   plain ? unit_points<M> : form.unit, false,
+                                                   vectors + at * form.width, !nan);
     if (lane != 0) return;
     const double bound = point_bound(form, v, M::traits.factored);
     const bool covered = v.finite && is_covered(form, v, bound);
-    if (form.unknown && !nan && (takes_logarithms<M> ? covered && !is_near(form, v, bound) : !isfinite(v.norm2)))
+    if (form.unknown && !nan &&
+        (takes_logarithms<M> ? covered && !is_near(form, v, bound) : !isfinite(v.norm2)))
         *form.unknown = 1;
     // A NaN point is farther than everything, one that cannot be filtered nearer.
-    half_norm[at] = covered ? __double2float_rd(exact_half_norm(form, v) - bound) : (nan ? infinity : -infinity);
+    half_norm[at] = covered ? __double2float_rd(exact_half_norm(form, v) - bound)
+                            : (nan ? infinity : -infinity);
     point_error[at] = covered ? __double2float_ru(bound) : (nan ? 0.0f : infinity);
 }
 
 // `unmeasured`: where its nan is not null, rows are measured first, for `in`.
 template <class M, bool plain>
-__global__ void filter_queries_kernel(PreparedRows in, RowMeasures unmeasured, FilterForm form, __half* vectors,
-                                      float* query_error, std::uint8_t* unfit, metric::Params params) {
+__global__ void filter_queries_kernel(PreparedRows in, RowMeasures unmeasured, FilterForm form,
+                                      __half* vectors, float* query_error, std::uint8_t* unfit,
+                                      metric::Params params) {
     const std::int64_t row =
         form.factor.first + (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
     if (row >= in.rows.count) return;
     if (unmeasured.nan) measure_row<M, plain>(in.rows, row, unmeasured, params);
-    const bool nan = in.nan[row], l2 = form.gemm == metric::Gemm::l2, shifts = form.shifts_products(),
-               unit = form.unit || !l2 || shifts;
-    // A query's length does not change the order of its products: the bound is for those of one norm.
-    const double scale = shifts ? form.scale * form.product_norm : l2 ? form.scale : form.query_scale;
-    const RowVector v =
-        round_row<M, plain, 32>(in, row, row, form, params, scale, unit, true, vectors + row * form.width, !nan);
+    const bool nan = in.nan[row], l2 = form.gemm == metric::Gemm::l2,
+               shifts = form.shifts_products(), unit = form.unit || !l2 || shifts;
+    // A query's length does not change the order of its products: the bound is for those of one
+    // norm.
+    const double scale = shifts ? form.scale * form.product_norm
+                         : l2   ? form.scale
+                                : form.query_scale;
+    const RowVector v = round_row<M, plain, 32>(in, row, row, form, params, scale, unit, true,
+                                                vectors + row * form.width, !nan);
     if (threadIdx.x % 32 != 0) return;
     const double bound = query_bound(form, v, M::traits.factored);
     // One that cannot be rounded is scanned.
     const bool coarse = is_coarse(form, v);
-    // As far from every point: squares may underflow without being 0, of which a cosine knows nothing.
-    const bool alike = v.zero && (M::traits.gemm == metric::Gemm::cosine || (takes_logarithms<M> && v.finite) ||
-                                  (v.empty && form.finite_points));
+    // As far from every point: squares may underflow without being 0, of which a cosine knows
+    // nothing.
+    const bool alike =
+        v.zero && (M::traits.gemm == metric::Gemm::cosine || (takes_logarithms<M> && v.finite) ||
+                   (v.empty && form.finite_points));
     const bool scan = !v.finite || v.zero || (!l2 && coarse);
     unfit[row] = nan ? no_neighbours : alike ? all_alike : scan ? to_scan : fit;
     // Only points that pass every threshold pass that of such a query.
     query_error[row] = nan || scan ? __int_as_float(0xff800000) : __double2float_ru(bound);
 }
 
-// out[s d + i] = coordinate i of sample s of evenly spaced rows, as the filter sees it. A block owns a row.
+// out[s d + i] = coordinate i of sample s of evenly spaced rows, as the filter sees it. A block
+// owns a row.
 template <class M>
-__global__ void sample_rows_kernel(PreparedRows in, std::int64_t samples, FilterForm form, double* out,
-                                   metric::Params params) {
-    const std::int64_t sample = form.factor.first + blockIdx.x, row = sample * in.rows.count / samples;
+__global__ void sample_rows_kernel(PreparedRows in, std::int64_t samples, FilterForm form,
+                                   double* out, metric::Params params) {
+    const std::int64_t sample = form.factor.first + blockIdx.x,
+                       row = sample * in.rows.count / samples;
     for (std::int64_t i = threadIdx.x; i < params.d; i += blockDim.x) {
         out[sample * params.d + i] = coordinate<M>(in, row, sample, i, form, params, false);
     }
 }
 
 template <class M>
-void filter_points(const PreparedRows& rows, const FilterForm& form, __half* vectors, float* half_norm,
-                   float* point_error, const metric::Params& params, cudaStream_t stream) {
+void filter_points(const PreparedRows& rows, const FilterForm& form, __half* vectors,
+                   float* half_norm, float* point_error, const metric::Params& params,
+                   cudaStream_t stream) {
     const std::int64_t n = rows.rows.count;
     const auto launch = [&](auto kernel, int lanes, const FilterForm& some, std::int64_t count) {
-        kernel<<<blocks_for(count, item_threads / lanes), item_threads, 0, stream>>>(rows, some, vectors, half_norm,
-                                                                                     point_error, params);
+        kernel<<<blocks_for(count, item_threads / lanes), item_threads, 0, stream>>>(
+            rows, some, vectors, half_norm, point_error, params);
         check_launch("filter_points");
     };
     if constexpr (plain_metric<M>) {
         constexpr int few = 8;
         if (is_plain(rows.rows, form)) {
-            if (params.d <= (unit_points<M> ? tuning::few_unit_coordinates : tuning::few_coordinates))
+            if (params.d <=
+                (unit_points<M> ? tuning::few_unit_coordinates : tuning::few_coordinates))
                 launch(filter_points_kernel<M, true, few>, few, form, whole_tiles(n));
             else launch(filter_points_kernel<M, true, 32>, 32, form, whole_tiles(n));
             return;
@@ -232,30 +249,32 @@ void filter_points(const PreparedRows& rows, const FilterForm& form, __half* vec
 }
 
 template <class M>
-void filter_queries(const PreparedRows& rows, const RowMeasures& unmeasured, const FilterForm& points_form,
-                    __half* vectors, float* query_error, std::uint8_t* unfit, const metric::Params& params,
-                    cudaStream_t stream) {
+void filter_queries(const PreparedRows& rows, const RowMeasures& unmeasured,
+                    const FilterForm& points_form, __half* vectors, float* query_error,
+                    std::uint8_t* unfit, const metric::Params& params, cudaStream_t stream) {
     const std::int64_t q = rows.rows.count;
     const FilterForm form = of_queries(points_form);
     const auto launch = [&](auto kernel, const FilterForm& some, std::int64_t count) {
-        kernel<<<blocks_for(count, item_warps), item_threads, 0, stream>>>(rows, unmeasured, some, vectors, query_error,
-                                                                           unfit, params);
+        kernel<<<blocks_for(count, item_warps), item_threads, 0, stream>>>(
+            rows, unmeasured, some, vectors, query_error, unfit, params);
         check_launch("filter_queries");
     };
     if constexpr (plain_metric<M>)
         if (is_plain(rows.rows, form)) return launch(filter_queries_kernel<M, true>, form, q);
-    with_coordinates<M>(rows, {q, 0}, form, q, params, stream, [&](const FilterForm& some, std::int64_t count) {
-        launch(filter_queries_kernel<M, false>, some, count);
-    });
+    with_coordinates<M>(rows, {q, 0}, form, q, params, stream,
+                        [&](const FilterForm& some, std::int64_t count) {
+                            launch(filter_queries_kernel<M, false>, some, count);
+                        });
 }
 
 template <class M>
-void sample_rows(const PreparedRows& rows, std::int64_t samples, const FilterForm& form, double* out,
-                 const metric::Params& params, cudaStream_t stream) {
+void sample_rows(const PreparedRows& rows, std::int64_t samples, const FilterForm& form,
+                 double* out, const metric::Params& params, cudaStream_t stream) {
     with_coordinates<M>(rows, {rows.rows.count, samples}, form, samples, params, stream,
                         [&](const FilterForm& some, std::int64_t count) {
-                            sample_rows_kernel<M><<<static_cast<unsigned>(count), item_threads, 0, stream>>>(
-                                rows, samples, some, out, params);
+                            sample_rows_kernel<M>
+                                <<<static_cast<unsigned>(count), item_threads, 0, stream>>>(
+                                    rows, samples, some, out, params);
                             check_launch("sample_rows");
                         });
 }

@@ -1,5 +1,5 @@
-// A compiled formula as CUDA C++: each operation as formula/operations.h has it; exp, log and pow, the order of keys
-// and the tiles from the texts of the headers that have them.
+// A compiled formula as CUDA C++: each operation as formula/operations.h has it; exp, log and pow,
+// the order of keys and the tiles from the texts of the headers that have them.
 #include "gpu/metric/formula_text.h"
 
 #include <fmt/format.h>
@@ -97,7 +97,8 @@ int weight_of(Op op) {
             return 2;
     }
 }
-// Of a kernel's loop, about: what NVRTC compiles within half a second. Other limits have not been timed.
+// Of a kernel's loop, about: what NVRTC compiles within half a second. Other limits have not been
+// timed.
 constexpr int most_weight = 1200;
 
 constexpr const char* kernel = R"(
@@ -202,26 +203,29 @@ const char* reader_of(ElementType type) {
 }  // namespace
 
 const Arithmetic& binary64() {
-    static constexpr Arithmetic arithmetic{
-        "double", operation_of_binary64,
-        [](double value) { return fmt::format("kith::bits_to_double({:#x}ULL)", double_to_bits(value)); }};
+    static constexpr Arithmetic arithmetic{"double", operation_of_binary64, [](double value) {
+                                               return fmt::format("kith::bits_to_double({:#x}ULL)",
+                                                                  double_to_bits(value));
+                                           }};
     return arithmetic;
 }
 
-std::string step_text(const formula::Program& program, const std::string& name, const Arithmetic& arithmetic) {
+std::string step_text(const formula::Program& program, const std::string& name,
+                      const Arithmetic& arithmetic) {
     const auto argument = [&](std::int32_t i) { return argument_text(program, i); };
-    std::string text =
-        fmt::format("__device__ __forceinline__ {0} {1}({0} a, {0} q, {0} x) {{\n", arithmetic.type, name);
+    std::string text = fmt::format("__device__ __forceinline__ {0} {1}({0} a, {0} q, {0} x) {{\n",
+                                   arithmetic.type, name);
     for (std::size_t i = 0; i < program.values.size(); ++i) {
         const formula::Value& v = program.values[i];
         const std::string variable = fmt::format("    const {} v{} = ", arithmetic.type, i);
         if (v.op == Op::constant) {
-            text += fmt::format("{}{};  // {}\n", variable, arithmetic.constant(v.constant), v.constant);
+            text += fmt::format("{}{};  // {}\n", variable, arithmetic.constant(v.constant),
+                                v.constant);
         } else if (formula::arity(v.op) > 0) {
             const char* const own = arithmetic.operation(v.op);
             text += variable +
-                    fmt::format(fmt::runtime(own ? own : operation_of_any(v.op)), argument(v.args[0]),
-                                argument(v.args[1]), argument(v.args[2])) +
+                    fmt::format(fmt::runtime(own ? own : operation_of_any(v.op)),
+                                argument(v.args[0]), argument(v.args[1]), argument(v.args[2])) +
                     ";\n";
         }
     }
@@ -239,14 +243,15 @@ FormulaTile tile_of(const formula::Program& program, std::int64_t queries) {
 
 std::string refine_text(const std::string& step, ElementType queries, ElementType points) {
     return std::string(portable_source) + std_types + order_source + step + readers +
-           fmt::format("using QueryReader = {};\nusing PointReader = {};\n", reader_of(queries), reader_of(points)) +
+           fmt::format("using QueryReader = {};\nusing PointReader = {};\n", reader_of(queries),
+                       reader_of(points)) +
            refine_kernel;
 }
 
 std::string kernel_text(const std::string& step, const FormulaTile& tile) {
     return std::string(portable_source) + std_types + order_source + functor_tile_source + step +
-           fmt::format("using Tiles = kith::StepTiles<{}, {}, {}>;\n", tile.columns, tile.queries_each,
-                       tile.points_each) +
+           fmt::format("using Tiles = kith::StepTiles<{}, {}, {}>;\n", tile.columns,
+                       tile.queries_each, tile.points_each) +
            kernel;
 }
 

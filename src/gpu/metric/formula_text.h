@@ -12,16 +12,19 @@ namespace kith::gpu {
 // How an arithmetic is written.
 struct Arithmetic {
     const char* type;
-    // An operation of the arguments {0}, {1}, {2}; null for those that are written alike in all: comparisons, logic.
+    // An operation of the arguments {0}, {1}, {2}; null for those that are written alike in all:
+    // comparisons, logic.
     const char* (*operation)(formula::Op op);
-    // What a variable of the type is set to for a constant: its bits, which are the same in every locale.
+    // What a variable of the type is set to for a constant: its bits, which are the same in every
+    // locale.
     std::string (*constant)(double value);
 };
 // With the roundings of formula/operations.h.
 const Arithmetic& binary64();
 
-// `TYPE NAME(TYPE a, TYPE q, TYPE x)`: one statement a value, so that nothing depends on how a compiler binds
-// operators. Formulas that differ in blanks, parentheses or the writing of numbers have the same text.
+// `TYPE NAME(TYPE a, TYPE q, TYPE x)`: one statement a value, so that nothing depends on how a
+// compiler binds operators. Formulas that differ in blanks, parentheses or the writing of numbers
+// have the same text.
 std::string step_text(const formula::Program& program, const std::string& name = "step",
                       const Arithmetic& arithmetic = binary64());
 
@@ -32,8 +35,8 @@ struct FormulaTile {
     std::int64_t points() const { return columns * points_each; }
 };
 
-// The shape for so many queries. The step stands once in the kernel's text for every pair of a thread: a thread takes
-// fewer pairs through a long one.
+// The shape for so many queries. The step stands once in the kernel's text for every pair of a
+// thread: a thread takes fewer pairs through a long one.
 FormulaTile tile_of(const formula::Program& program, std::int64_t queries);
 
 // The source of the kernel `formula` around a step.

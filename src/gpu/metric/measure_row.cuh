@@ -8,9 +8,11 @@
 
 namespace kith::gpu {
 
-// By a warp, a lane for one partial sum; all of its lanes see what was written. `plain`: elements lie side by side.
+// By a warp, a lane for one partial sum; all of its lanes see what was written. `plain`: elements
+// lie side by side.
 template <class M, bool plain = false>
-__device__ void measure_row(const Rows& rows, std::int64_t row, const RowMeasures& out, const metric::Params& params) {
+__device__ void measure_row(const Rows& rows, std::int64_t row, const RowMeasures& out,
+                            const metric::Params& params) {
     using O = ScalarOps<double>;
     const int lane = threadIdx.x % 32;
     bool bad = false;
@@ -24,12 +26,14 @@ __device__ void measure_row(const Rows& rows, std::int64_t row, const RowMeasure
     for (int stage = 0; stage < M::aux; ++stage) {
         double a[1] = {0.0};
         for (std::int64_t i = lane; i < params.d; i += 32)
-            a[0] = M::template aux_step<O>(stage, a[0], rows.at(row, i), values, metric::constant<M>(params, i));
+            a[0] = M::template aux_step<O>(stage, a[0], rows.at(row, i), values,
+                                           metric::constant<M>(params, i));
         warp_combine<exact::detail::Sum, 1>(a);
         values[stage] = M::aux_finish(stage, a[0], params);
     }
     if (lane == 0)
-        for (int stage = 0; stage < M::aux; ++stage) out.aux[row * metric::max_aux + stage] = values[stage];
+        for (int stage = 0; stage < M::aux; ++stage)
+            out.aux[row * metric::max_aux + stage] = values[stage];
     __syncwarp();
 }
 

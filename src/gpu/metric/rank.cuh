@@ -12,7 +12,8 @@ KITH_HD std::uint64_t rank_key(double rank, bool eligible) {
     return eligible ? exact::Order<double>::key(rank) : exact::Order<double>::nan;
 }
 
-// A warp owns one pair at a time: `t` gives its d differences, params.constants is the transpose of VI.
+// A warp owns one pair at a time: `t` gives its d differences, params.constants is the transpose of
+// VI.
 template <class M, class Differences>
 __device__ double whole_rank(const Differences& t, const metric::Params& params) {
     const int lane = threadIdx.x % 32;

@@ -1,11 +1,13 @@
 // The canonical scan of all pairs, in tiles, and the order of the coordinates that it wants.
 //
-// A block of 16 x 16 threads owns 32 queries x 16 P points, a thread 2 x P pairs, P = 2 with one accumulator, 1 with
-// two. Of a pair four partial sums run at a time, numbers r, r + 8, r + 16 and r + 24: a *group*, whose sum is then
-// joined with the pending ones of three levels. Coordinates come to shared memory 16 slots at a time.
+// A block of 16 x 16 threads owns 32 queries x 16 P points, a thread 2 x P pairs, P = 2 with one
+// accumulator, 1 with two. Of a pair four partial sums run at a time, numbers r, r + 8, r + 16 and
+// r + 24: a *group*, whose sum is then joined with the pending ones of three levels. Coordinates
+// come to shared memory 16 slots at a time.
 //
-// One NVIDIA H200, 2026-11-22, n 65,536, q 2,048, d 128: cityblock 19.0 G/s, canberra 4.7, braycurtis 10.5; with one
-// partial sum at a time and five levels 6.2, 2.2 and, in a search, 2.8 (docs/performance.md).
+// One NVIDIA H200, 2026-11-22, n 65,536, q 2,048, d 128: cityblock 19.0 G/s, canberra 4.7,
+// braycurtis 10.5; with one partial sum at a time and five levels 6.2, 2.2 and, in a search, 2.8
+// (docs/performance.md).
 #pragma once
 
 #include "exact/canonical.h"
@@ -14,9 +16,9 @@
 
 namespace kith::gpu {
 
-// Where the coordinates of each group begin: groups in the order in which the tree joins them (r with its bits
-// reversed), within a group one coordinate of each partial sum in turn. In slots each group is filled up to a multiple
-// of four.
+// Where the coordinates of each group begin: groups in the order in which the tree joins them (r
+// with its bits reversed), within a group one coordinate of each partial sum in turn. In slots each
+// group is filled up to a multiple of four.
 struct ScanOrder {
     static constexpr int groups = exact::partials / 4;
     std::int32_t start[groups + 1];
@@ -47,7 +49,8 @@ KITH_HD std::int64_t scan_place(const ScanOrder& order, std::int64_t col) {
            partial / ScanOrder::groups;
 }
 
-// As ScalarOps, whose abs() costs two comparisons in binary64: differs in the sign of a NaN, which no distance key has.
+// As ScalarOps, whose abs() costs two comparisons in binary64: differs in the sign of a NaN, which
+// no distance key has.
 struct ScanOps : ScalarOps<double> {
     KITH_HD static double abs(double a) {
 #if defined(__CUDA_ARCH__)
@@ -62,26 +65,29 @@ namespace detail {
 
 constexpr int scan_threads = 256, scan_depth = 16, scan_columns = 16;
 
-// The slots of a slice, of `rows` rows: a thread reads one slot of every 16th row. As StepTiles::Slice of
-// kith/functor_tile.h, which reads coordinates in their order and, being text that is compiled at run time, includes
-// nothing.
+// The slots of a slice, of `rows` rows: a thread reads one slot of every 16th row. As
+// StepTiles::Slice of kith/functor_tile.h, which reads coordinates in their order and, being text
+// that is compiled at run time, includes nothing.
 template <int rows>
 struct ScanSlice {
     static constexpr int share = rows * scan_depth / scan_threads, padding = 2;
     double values[share];
     // `place`: where the slot's coordinate lies; none: -1.
-    __device__ void read(const double* from, std::int64_t first, std::int64_t count, std::int64_t d, int place) {
+    __device__ void read(const double* from, std::int64_t first, std::int64_t count, std::int64_t d,
+                         int place) {
         if (place < 0) return;
 #pragma unroll
         for (int i = 0; i < share; ++i) {
-            const std::int64_t row = first + threadIdx.x / scan_depth + i * (scan_threads / scan_depth);
+            const std::int64_t row =
+                first + threadIdx.x / scan_depth + i * (scan_threads / scan_depth);
             values[i] = from[(row < count ? row : count - 1) * d + place];
         }
     }
     __device__ void write(double (*to)[rows + padding]) const {
 #pragma unroll
         for (int i = 0; i < share; ++i)
-            to[threadIdx.x % scan_depth][threadIdx.x / scan_depth + i * (scan_threads / scan_depth)] = values[i];
+            to[threadIdx.x % scan_depth]
+              [threadIdx.x / scan_depth + i * (scan_threads / scan_depth)] = values[i];
     }
 };
 
@@ -92,11 +98,13 @@ __global__ void __launch_bounds__(detail::scan_threads, 2)
     scan_pairs(ScanTile tile, ScanOrder of_host, metric::Params params) {
     using O = ScanOps;
     using detail::scan_columns, detail::scan_depth;
-    constexpr int Q = 2, tq = 16 * Q, tn = scan_columns * P, A = M::accumulators, levels = 3, pairs = Q * P;
+    constexpr int Q = 2, tq = 16 * Q, tn = scan_columns * P, A = M::accumulators, levels = 3,
+                  pairs = Q * P;
     constexpr int padding = detail::ScanSlice<tq>::padding;
     __shared__ alignas(16) double qs[scan_depth][tq + padding];
     __shared__ alignas(16) double xs[scan_depth][tn + padding];
-    __shared__ ScanOrder order;  // as a parameter, each indexed access would be a chain of selections
+    __shared__ ScanOrder
+        order;  // as a parameter, each indexed access would be a chain of selections
     if (threadIdx.x == 0) order = of_host;
     __syncthreads();
     const int tx = threadIdx.x % scan_columns, ty = threadIdx.x / scan_columns;
@@ -114,9 +122,11 @@ __global__ void __launch_bounds__(detail::scan_threads, 2)
 #pragma unroll
             for (int j = 0; j < P; ++j) x[j] = xs[k][tx + scan_columns * j];
 #pragma unroll
-            for (int p = 0; p < pairs; ++p) M::template step<O>(acc[p][g], q[p / P], x[p % P], params);
+            for (int p = 0; p < pairs; ++p)
+                M::template step<O>(acc[p][g], q[p / P], x[p % P], params);
         };
-        // The group is complete: join its partial sums, then them with the pending sums of its level and below.
+        // The group is complete: join its partial sums, then them with the pending sums of its
+        // level and below.
         const auto finish_group = [&] {
 #pragma unroll
             for (int p = 0; p < pairs; ++p) {
@@ -191,8 +201,8 @@ __global__ void __launch_bounds__(detail::scan_threads, 2)
         for (int p = 0; p < pairs; ++p) {
             const std::int64_t q = q0 + ty * Q + p / P, x = n0 + tx + scan_columns * (p % P);
             if (q >= tile.q || x >= tile.n) continue;
-            const bool eligible =
-                !tile.query_nan[q] && !tile.point_nan[x] && !(tile.self && tile.self[q] == tile.first_point + x);
+            const bool eligible = !tile.query_nan[q] && !tile.point_nan[x] &&
+                                  !(tile.self && tile.self[q] == tile.first_point + x);
             const double r = M::finish(acc[p][0], tile.query_aux + q * metric::max_aux,
                                        tile.point_aux + x * metric::max_aux, params);
             tile.keys[q * tile.ld + x] = rank_key(exact::ordered_rank(r), eligible);

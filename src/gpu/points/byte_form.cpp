@@ -1,5 +1,5 @@
-// The step for whose rounding and clipping the bound adds least, rows that it adds much for counting most: a query that
-// most points pass for makes a search as slow as many others do.
+// The step for whose rounding and clipping the bound adds least, rows that it adds much for
+// counting most: a query that most points pass for makes a search as slow as many others do.
 #include "gpu/points/byte_form.h"
 
 #include <algorithm>
@@ -13,12 +13,14 @@ namespace kith::gpu {
 
 namespace {
 
-// Rows that round to themselves leave the bound, whose other side may be a row that does not, this much.
+// Rows that round to themselves leave the bound, whose other side may be a row that does not, this
+// much.
 constexpr double least_kappa = 0x1p-10;
 // Steps that are tried: 127 of them are so many deviations of all coordinates together.
 constexpr std::array clipped_deviations = {3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 7.0, 8.0, 11.0, 16.0};
 
-// Steps of 4 bits that are tried, in deviations of all coordinates together: 0.335 is best of Gaussian ones.
+// Steps of 4 bits that are tried, in deviations of all coordinates together: 0.335 is best of
+// Gaussian ones.
 constexpr std::array four_bit_steps = {0.2, 0.25, 0.3, 0.335, 0.37, 0.42, 0.5, 0.6, 0.8, 1.1};
 
 // Of a unit that coordinates are multiples of.
@@ -49,7 +51,8 @@ public:
         if (const double unit = common_unit(); unit > 0) consider(unit, whole_shift(unit));
         const double deviation = std::sqrt(spread2(mean_) / static_cast<double>(rows_ * columns_));
         if (deviation == 0) return {};
-        for (const double deviations : clipped_deviations) consider(deviations * deviation / 127, mean_);
+        for (const double deviations : clipped_deviations)
+            consider(deviations * deviation / 127, mean_);
         return best_;
     }
 
@@ -59,8 +62,8 @@ private:
     static double square(double x) { return x * x; }
     double at(std::size_t r, std::size_t c) const { return sample_[r * columns_ + c]; }
 
-    // The largest power of two that all coordinates are multiples of; 0 where all of them are 0, or it is so small that
-    // bytes would hold few of them.
+    // The largest power of two that all coordinates are multiples of; 0 where all of them are 0, or
+    // it is so small that bytes would hold few of them.
     double common_unit() const {
         double unit = 0, largest = 0;
         for (const double x : sample_) {
@@ -72,7 +75,8 @@ private:
         }
         return unit;
     }
-    // Means as multiples of the unit, near which as much of the sample as possible is within the range of a byte.
+    // Means as multiples of the unit, near which as much of the sample as possible is within the
+    // range of a byte.
     std::vector<double> whole_shift(double unit) const {
         std::vector<double> shift(columns_);
         for (std::size_t c = 0; c < columns_; ++c) {
@@ -94,8 +98,8 @@ private:
         best_ = {.step = step, .shift = shift, .kappa = left.kappa, .slack = left.slack};
         least_added_ = left.most;
     }
-    // What a step leaves: the noise of rows over their norms; what the bound adds for a typical pair, and for one of
-    // two rows that it adds much for.
+    // What a step leaves: the noise of rows over their norms; what the bound adds for a typical
+    // pair, and for one of two rows that it adds much for.
     struct Left {
         double kappa = 0, slack = 0, most = 0;
     };
@@ -110,7 +114,8 @@ private:
             for (std::size_t c = 0; c < columns_; ++c) {
                 // Without a comparison, which the compiler would make a branch of.
                 const double y = row[c] - off[c], farther = std::abs(y + step / 2) - 128 * step,
-                             beyond = (farther + std::abs(farther)) / 2, within = 0.5 - std::copysign(0.5, farther),
+                             beyond = (farther + std::abs(farther)) / 2,
+                             within = 0.5 - std::copysign(0.5, farther),
                              rest = (y - rounded(y * inverse) * step) * within;
                 noise += rest * rest;
                 over += beyond;
@@ -127,8 +132,8 @@ private:
         Left left;
         left.kappa = std::max(least_kappa, all > 0 ? std::sqrt(sum / all) : 0.0);
         for (std::size_t r = 0; r < rows_; ++r) {
-            const double added =
-                noise2[r] * (1 / left.kappa + 0.5) + left.kappa * size2[r] + 2 * 128 * step * clipped[r] + clipped2[r];
+            const double added = noise2[r] * (1 / left.kappa + 0.5) + left.kappa * size2[r] +
+                                 2 * 128 * step * clipped[r] + clipped2[r];
             left.slack += added / static_cast<double>(rows_);
             left.most += square(square(added));
         }
@@ -144,7 +149,8 @@ private:
 
 }  // namespace
 
-ChosenBytes choose_bytes(const std::vector<double>& sample, std::int64_t rows, std::int64_t columns) {
+ChosenBytes choose_bytes(const std::vector<double>& sample, std::int64_t rows,
+                         std::int64_t columns) {
     return ByteChoice(sample, rows, columns).choose();
 }
 
@@ -169,24 +175,28 @@ double choose_four_bits(const std::vector<double>& sample) {
     return best;
 }
 
-ChosenLeading choose_leading(const std::vector<double>& sample, std::int64_t rows, std::int64_t columns,
-                             const ChosenBytes& bytes, const std::vector<double>& matrix, std::int64_t directions) {
+ChosenLeading choose_leading(const std::vector<double>& sample, std::int64_t rows,
+                             std::int64_t columns, const ChosenBytes& bytes,
+                             const std::vector<double>& matrix, std::int64_t directions) {
     constexpr double largest_defect = 1e-11;
     const auto count = static_cast<std::size_t>(directions), turned = matrix.size() / count;
     for (std::size_t i = 0; i < count; ++i)
         for (std::size_t j = 0; j <= i; ++j) {
             double sum = i == j ? -1 : 0;
-            for (std::size_t c = 0; c < turned; ++c) sum += matrix[c * count + i] * matrix[c * count + j];
+            for (std::size_t c = 0; c < turned; ++c)
+                sum += matrix[c * count + i] * matrix[c * count + j];
             if (!(std::abs(sum) <= largest_defect)) return {};
         }
-    // Coordinates and noise of the rows along the directions, and the squares of what is across them.
+    // Coordinates and noise of the rows along the directions, and the squares of what is across
+    // them.
     std::vector<double> size_along, noise_along;
     double size2 = 0, noise2 = 0, size_along2 = 0;
     const auto height = static_cast<std::size_t>(rows), width = static_cast<std::size_t>(columns);
     for (std::size_t r = 0; r < height; ++r) {
         std::vector<double> size(count), noise(count);
         for (std::size_t c = 0; c < width; ++c) {
-            const double y = sample[r * width + c] - bytes.shift[c], nearest = std::nearbyint(y / bytes.step),
+            const double y = sample[r * width + c] - bytes.shift[c],
+                         nearest = std::nearbyint(y / bytes.step),
                          rest = nearest >= -128 && nearest <= 127 ? y - nearest * bytes.step : 0.0;
             size2 += y * y;
             noise2 += rest * rest;
@@ -207,7 +217,8 @@ ChosenLeading choose_leading(const std::vector<double>& sample, std::int64_t row
     const auto ratio = [](double a2, double b2, double least = 0x1p-16) {
         return std::max(least, b2 > 0 ? std::sqrt(std::max(a2, 0.0) / b2) : 0.0);
     };
-    // Squares of what a step leaves of numbers clipped to the range of a byte, and of what those say.
+    // Squares of what a step leaves of numbers clipped to the range of a byte, and of what those
+    // say.
     struct Left {
         double rest2 = 0, said2 = 0;
     };
@@ -226,7 +237,8 @@ ChosenLeading choose_leading(const std::vector<double>& sample, std::int64_t row
     for (int shift = 0; shift <= most_shift; ++shift) {
         const double coarse = std::ldexp(bytes.step, shift), fine = std::ldexp(bytes.step, -shift);
         const Left of_size = left_by(coarse, size_along), of_noise = left_by(fine, noise_along);
-        const double added = std::sqrt(of_size.rest2 * of_noise.said2) + std::sqrt(of_noise.rest2 * size_along2);
+        const double added =
+            std::sqrt(of_size.rest2 * of_noise.said2) + std::sqrt(of_noise.rest2 * size_along2);
         if (shift > 0 && added >= least) continue;
         least = added;
         best = {.coarse = coarse,

@@ -1,4 +1,5 @@
-// See cells.h: leading coordinates of all points but the first, a k-d tree of them, whose leaves are the cells.
+// See cells.h: leading coordinates of all points but the first, a k-d tree of them, whose leaves
+// are the cells.
 #include "gpu/points/cells.h"
 
 #include <algorithm>
@@ -37,23 +38,30 @@ public:
         const Buffer<double> kept(found.rows * directions, stream_);
         constexpr auto element = sizeof(double);
         check(cudaMemcpy2DAsync(kept.get(), directions * element, found.data,
-                                static_cast<std::size_t>(found.stride) * element, directions * element,
-                                static_cast<std::size_t>(found.rows), cudaMemcpyDefault, stream_),
+                                static_cast<std::size_t>(found.stride) * element,
+                                directions * element, static_cast<std::size_t>(found.rows),
+                                cudaMemcpyDefault, stream_),
               "cudaMemcpy");
-        out_.matrix = std::make_unique<DigitMatrix>(kept.get(), found.rows, directions, directions, stream_);
+        out_.matrix =
+            std::make_unique<DigitMatrix>(kept.get(), found.rows, directions, directions, stream_);
         const double length = defect({kept.get(), found.rows, directions, directions}, stream_);
-        out_.columns = {out_.matrix.get(), exact::ProjectionError(length * length, found.rows, directions)};
+        out_.columns = {out_.matrix.get(),
+                        exact::ProjectionError(length * length, found.rows, directions)};
     }
 
-    // Cells of `size` points, a power of two, of those from position `first` on, up to n: their numbers in that order,
-    // less `first`.
+    // Cells of `size` points, a power of two, of those from position `first` on, up to n: their
+    // numbers in that order, less `first`.
     Buffer<std::uint32_t> divide(std::int64_t first, std::int64_t n, std::int64_t size) {
         CellView& view = out_.view;
         const std::int64_t count = n - first;
-        view = {.first = first, .n = n, .size = size, .count = (count + size - 1) / size, .gamma = filter_.form.gamma};
+        view = {.first = first,
+                .n = n,
+                .size = size,
+                .count = (count + size - 1) / size,
+                .gamma = filter_.form.gamma};
         const OwnLeading leading(count, stream_);
-        leading_point_rows(out_.columns, row(first), filter_.half_norm.get() + first, count, view.gamma, leading.rows(),
-                           stream_);
+        leading_point_rows(out_.columns, row(first), filter_.half_norm.get() + first, count,
+                           view.gamma, leading.rows(), stream_);
         Buffer<std::uint32_t> members;
         {
             const Buffer<double> values(count * directions, stream_);
@@ -68,13 +76,14 @@ public:
         view.coordinates = out_.coordinates.get();
         view.centres = out_.centres.get();
         view.bounds = out_.bounds.get();
-        order_leading_rows(leading.rows(), members.get(), view, out_.coordinates.get(), out_.centres.get(),
-                           out_.bounds.get(), stream_);
+        order_leading_rows(leading.rows(), members.get(), view, out_.coordinates.get(),
+                           out_.centres.get(), out_.bounds.get(), stream_);
         return members;
     }
 
-    // Of points that have been divided, behind `pilots` queries, the share of cells that these must be compared with,
-    // if the nearest of the points is what their thresholds will be. Synchronises.
+    // Of points that have been divided, behind `pilots` queries, the share of cells that these must
+    // be compared with, if the nearest of the points is what their thresholds will be.
+    // Synchronises.
     double share(std::int64_t pilots) const {
         const CellView& view = out_.view;
         const std::int64_t count = view.n - view.first, ld = whole_tiles(count);
@@ -98,8 +107,8 @@ public:
         const Buffer<std::uint32_t> order(pilots, stream_), counts(view.count + 1, stream_),
             masks(view.count * ((pilots + 31) / 32), stream_);
         InFlight reading(stream_);
-        check(cudaMemcpyAsync(order.get(), numbers.data(), numbers.size() * sizeof(numbers[0]), cudaMemcpyDefault,
-                              stream_),
+        check(cudaMemcpyAsync(order.get(), numbers.data(), numbers.size() * sizeof(numbers[0]),
+                              cudaMemcpyDefault, stream_),
               "cudaMemcpy");
         const Buffer<float> apart(view.count * pilots, stream_), near(pilots, stream_),
             centres(pilots * directions, stream_);
@@ -127,7 +136,8 @@ public:
 
 private:
     const __half* row(std::int64_t position) const {
-        return reinterpret_cast<const __half*>(filter_.vectors.get() + vector_bytes(filter_.form, position));
+        return reinterpret_cast<const __half*>(filter_.vectors.get() +
+                                               vector_bytes(filter_.form, position));
     }
 
     const FilterVectors& filter_;
@@ -137,9 +147,10 @@ private:
 
 }  // namespace
 
-std::optional<Cells> find_cells(const ProjectionSample& sample, const FilterVectors& filter, std::int64_t n,
-                                const ProjectionChoices& choices) {
-    const std::int64_t least = choices.always ? tuning::least_cells * least_cell_points : tuning::least_celled;
+std::optional<Cells> find_cells(const ProjectionSample& sample, const FilterVectors& filter,
+                                std::int64_t n, const ProjectionChoices& choices) {
+    const std::int64_t least =
+        choices.always ? tuning::least_cells * least_cell_points : tuning::least_celled;
     if (!choices.reorder || n < least || sample.found() < directions) return std::nullopt;
     const std::int64_t first = tuning::cell_sample(n), size = cell_points(n - first);
     std::optional<Cells> out;
@@ -149,7 +160,8 @@ std::optional<Cells> find_cells(const ProjectionSample& sample, const FilterVect
         if (!choices.always) {
             // As many cells of a sample.
             constexpr std::int64_t pilots = listed_queries, tried = tuning::cell_pilot_points;
-            const auto own = std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(tried * size / n, 16)));
+            const auto own = std::bit_floor(
+                static_cast<std::uint64_t>(std::max<std::int64_t>(tried * size / n, 16)));
             making.divide(pilots, tried, static_cast<std::int64_t>(own));
             if (making.share(pilots) > tuning::most_celled_share) return std::nullopt;
         }

@@ -12,7 +12,8 @@
 
 namespace kith::gpu {
 
-ChunkStream::ChunkStream(const Points& points, const Plan& plan, ProgressMeter& progress, cudaStream_t compute)
+ChunkStream::ChunkStream(const Points& points, const Plan& plan, ProgressMeter& progress,
+                         cudaStream_t compute)
     : points_(points),
       plan_(plan),
       progress_(progress),
@@ -50,8 +51,8 @@ void ChunkStream::start_copy() {
 
 const Chunk* ChunkStream::next() {
     if (pending_.empty()) return nullptr;
-    // The chunk before goes back to the pool only when the searches on it are over. Its room is that of the next but
-    // one, which is copied right behind the next.
+    // The chunk before goes back to the pool only when the searches on it are over. Its room is
+    // that of the next but one, which is copied right behind the next.
     check(cudaStreamSynchronize(compute_), "search of a chunk");
     const bool misled = current_.finer->coarse_misleads, is_first = current_.points.rows.count == 0;
     current_ = Chunk{};
@@ -71,9 +72,9 @@ const Chunk* ChunkStream::next() {
     measure(current_.points, points_.metric, compute_);
     const FilterKind kind = kind_of(plan_);
     if (plan_.path != Path::exact)
-        current_.filter =
-            prepare_filter(current_.points, points_.metric,
-                           misled && kind == FilterKind::direct_coarse ? FilterKind::direct : kind, compute_);
+        current_.filter = prepare_filter(
+            current_.points, points_.metric,
+            misled && kind == FilterKind::direct_coarse ? FilterKind::direct : kind, compute_);
     return &current_;
 }
 

@@ -1,4 +1,5 @@
-// Centres are rows of a sample; as many as find clusters whose number is a quarter of theirs. See clusters.h.
+// Centres are rows of a sample; as many as find clusters whose number is a quarter of theirs. See
+// clusters.h.
 #include "gpu/points/clusters.h"
 #include "gpu/filter/cluster_order.h"
 
@@ -17,8 +18,9 @@ namespace kith::gpu {
 
 namespace {
 
-// Sizes, whole tiles all of them. Positions [0, centres) are the centres, [0, sampled) are in no cluster: searches take
-// their thresholds from there. Behind the centres come `tried` points and `pilots` queries of the trial.
+// Sizes, whole tiles all of them. Positions [0, centres) are the centres, [0, sampled) are in no
+// cluster: searches take their thresholds from there. Behind the centres come `tried` points and
+// `pilots` queries of the trial.
 struct Sizes {
     std::int64_t centres, sampled, tried, pilots = listed_queries;
     explicit Sizes(std::int64_t n) {
@@ -29,7 +31,8 @@ struct Sizes {
         centres = tuning::centres_of(n);
         // The second of the levels of samples, of most searches (filter_levels).
         sampled = std::max(tiles(64 * root), centres);
-        tried = std::min<std::int64_t>(tiles(static_cast<double>(n) / tuning::expected_neighbours(n)), 1 << 14);
+        tried = std::min<std::int64_t>(
+            tiles(static_cast<double>(n) / tuning::expected_neighbours(n)), 1 << 14);
     }
     bool serve(std::int64_t n) const {
         return tried > 0 && centres + tried + pilots <= n && 2 * sampled <= n &&
@@ -39,7 +42,8 @@ struct Sizes {
 
 // Whether a filter's values say how far its rounded vectors are from each other.
 bool can_cluster(const FilterForm& form) {
-    return !form.is_direct() && form.terms == 1 && form.least == 0 && form.width <= tuning::augmented_width;
+    return !form.is_direct() && form.terms == 1 && form.least == 0 &&
+           form.width <= tuning::augmented_width;
 }
 
 class ClusterMaking {
@@ -47,19 +51,23 @@ public:
     ClusterMaking(const FilterVectors& filter, FilterIsa isa, cudaStream_t stream)
         : filter_(&filter), isa_(isa), stream_(stream) {}
 
-    // Centres of the first rows, in the order of the nearest of every sixteenth of them: queries and points that are
-    // near to different centres of one cluster lie near each other then.
+    // Centres of the first rows, in the order of the nearest of every sixteenth of them: queries
+    // and points that are near to different centres of one cluster lie near each other then.
     void take_centres(std::int64_t count) {
         const FilterForm& form = filter_->form;
         const std::int64_t few = std::max(count / 16, std::int64_t{1});
         Buffer<std::uint32_t> nearest(count, stream_);
         {
-            const Buffer<float> half_square(whole_tiles(few), stream_), values(count * whole_tiles(few), stream_);
+            const Buffer<float> half_square(whole_tiles(few), stream_),
+                values(count * whole_tiles(few), stream_);
             half_squares(row(0), few, form.width, half_square.get(), stream_);
-            const ClusterView firsts{
-                .centres = row(0), .half_square = half_square.get(), .count = few, .width = form.width};
+            const ClusterView firsts{.centres = row(0),
+                                     .half_square = half_square.get(),
+                                     .count = few,
+                                     .width = form.width};
             centre_values(firsts, row(0), count, isa_, values.get(), stream_);
-            nearest_centres(values.get(), whole_tiles(few), count, few, nearest.get(), nullptr, stream_);
+            nearest_centres(values.get(), whole_tiles(few), count, few, nearest.get(), nullptr,
+                            stream_);
         }
         const Buffer<std::uint32_t> order =
             sorted_numbers(nearest, std::bit_width(static_cast<std::uint64_t>(few)), stream_);
@@ -83,17 +91,19 @@ public:
                      .gamma = form.gamma};
     }
 
-    // Centres of the first rows that lie apart: none is near an earlier one of them, by what is typical of `pilots`
-    // rows from `first` on and the row nearest to each. Synchronises.
+    // Centres of the first rows that lie apart: none is near an earlier one of them, by what is
+    // typical of `pilots` rows from `first` on and the row nearest to each. Synchronises.
     void take_centres_apart(std::int64_t count, std::int64_t first, std::int64_t pilots) {
         const FilterForm& form = filter_->form;
         const std::int64_t ld = whole_tiles(count), step = std::min(count, tuning::dense_queries);
-        const Buffer<float> half_square(ld, stream_), own_square(whole_tiles(pilots), stream_), least(pilots, stream_),
-            values(std::max(step, pilots) * ld, stream_);
+        const Buffer<float> half_square(ld, stream_), own_square(whole_tiles(pilots), stream_),
+            least(pilots, stream_), values(std::max(step, pilots) * ld, stream_);
         half_squares(row(0), count, form.width, half_square.get(), stream_);
         half_squares(row(first), pilots, form.width, own_square.get(), stream_);
-        const ClusterView rows{
-            .centres = row(0), .half_square = half_square.get(), .count = count, .width = form.width};
+        const ClusterView rows{.centres = row(0),
+                               .half_square = half_square.get(),
+                               .count = count,
+                               .width = form.width};
         centre_values(rows, row(first), pilots, isa_, values.get(), stream_);
         nearest_centres(values.get(), ld, pilots, count, nullptr, least.get(), stream_);
         std::vector<float> apart2(static_cast<std::size_t>(pilots)), square(apart2.size());
@@ -102,12 +112,14 @@ public:
         for (std::size_t i = 0; i < apart2.size(); ++i) apart2[i] = 2 * (apart2[i] + square[i]);
         const auto middle = apart2.begin() + pilots / 2;
         std::nth_element(apart2.begin(), middle, apart2.end());
-        const float near2 = static_cast<float>(tuning::near_centres * tuning::near_centres) * std::max(*middle, 0.0f);
+        const float near2 = static_cast<float>(tuning::near_centres * tuning::near_centres) *
+                            std::max(*middle, 0.0f);
         const Buffer<std::uint8_t> near(count, stream_);
         for (std::int64_t at = 0; at < count; at += step) {
             const std::int64_t some = std::min(step, count - at);
             centre_values(rows, row(at), some, isa_, values.get(), stream_);
-            near_earlier(values.get(), ld, at, some, half_square.get(), near2, near.get() + at, stream_);
+            near_earlier(values.get(), ld, at, some, half_square.get(), near2, near.get() + at,
+                         stream_);
         }
         std::vector<std::uint8_t> flags(static_cast<std::size_t>(count));
         to_host(near, flags);
@@ -116,16 +128,21 @@ public:
             if (!flags[i]) kept.push_back(static_cast<std::uint32_t>(i));
         Buffer<std::uint32_t> order(std::ssize(kept), stream_);
         InFlight copy(stream_);
-        check(cudaMemcpyAsync(order.get(), kept.data(), kept.size() * sizeof(kept[0]), cudaMemcpyDefault, stream_),
+        check(cudaMemcpyAsync(order.get(), kept.data(), kept.size() * sizeof(kept[0]),
+                              cudaMemcpyDefault, stream_),
               "cudaMemcpy");
         copy.wait("clusters");
         use_centres(order);
     }
 
-    // Clusters of `count` points from `first` on, with their bounds: their numbers less `first`, cluster by cluster.
-    Buffer<std::uint32_t> divide(std::int64_t first, std::int64_t count) { return members(divided(first, count)); }
+    // Clusters of `count` points from `first` on, with their bounds: their numbers less `first`,
+    // cluster by cluster.
+    Buffer<std::uint32_t> divide(std::int64_t first, std::int64_t count) {
+        return members(divided(first, count));
+    }
 
-    // The same of all points, with their rows. The clusters of the view are then of those from `first` on.
+    // The same of all points, with their rows. The clusters of the view are then of those from
+    // `first` on.
     Buffer<std::uint32_t> divide_all(std::int64_t first, std::int64_t n) {
         const Buffer<std::uint32_t> clusters = divided(0, n), all = members(clusters);
         out_.row_begin = std::move(out_.begin);
@@ -136,10 +153,10 @@ public:
         out_.rows = Buffer<std::uint32_t>(n, stream_);
         ordered_rows(all.get(), 0, n, filter_->form.stride, out_.rows.get(), stream_);
         const Buffer<std::uint32_t> later(n - first, stream_);
-        check(
-            cudaMemcpyAsync(later.get(), clusters.get() + first,
-                            static_cast<std::size_t>(later.size()) * sizeof(std::uint32_t), cudaMemcpyDefault, stream_),
-            "cudaMemcpy");
+        check(cudaMemcpyAsync(later.get(), clusters.get() + first,
+                              static_cast<std::size_t>(later.size()) * sizeof(std::uint32_t),
+                              cudaMemcpyDefault, stream_),
+              "cudaMemcpy");
         ClusterView& view = out_.view;
         view.first = first;
         out_.begin = Buffer<std::uint32_t>(view.count + 1, stream_);
@@ -162,24 +179,25 @@ public:
             for (std::int64_t at = 0; at < count; at += step) {
                 const std::int64_t some = std::min(step, count - at);
                 centre_values(view, row(first + at), some, isa_, values.get(), stream_);
-                nearest_centres(values.get(), whole_tiles(view.count), some, view.count, clusters.get() + at, nullptr,
-                                stream_);
+                nearest_centres(values.get(), whole_tiles(view.count), some, view.count,
+                                clusters.get() + at, nullptr, stream_);
             }
         }
         return clusters;
     }
 
-    // Of `count` points from `first` on, which have been divided, what `pilots` queries behind them must be compared
-    // with, if the nearest of those points is what their thresholds will be: the share of the points, and of the
-    // pilots those to which no more than one cluster is left; and how many of the points, in the mean, their values
-    // cannot tell from the nearest. Synchronises.
+    // Of `count` points from `first` on, which have been divided, what `pilots` queries behind them
+    // must be compared with, if the nearest of those points is what their thresholds will be: the
+    // share of the points, and of the pilots those to which no more than one cluster is left; and
+    // how many of the points, in the mean, their values cannot tell from the nearest. Synchronises.
     struct Share {
         double active, alone, near;
     };
     Share share(std::int64_t first, std::int64_t count, std::int64_t pilots) {
         const ClusterView& view = out_.view;
         const void* const queries = row(first + count);
-        Buffer<float> values(pilots * whole_tiles(std::max(count, view.count)), stream_), thresholds(pilots, stream_);
+        Buffer<float> values(pilots * whole_tiles(std::max(count, view.count)), stream_),
+            thresholds(pilots, stream_);
         FilterPass among;
         among.queries = queries;
         among.points = row(first);
@@ -193,8 +211,8 @@ public:
         nearest_centres(values.get(), among.ld, pilots, count, nullptr, thresholds.get(), stream_);
         Buffer<unsigned long long> total(3, stream_);
         total.clear_to(0);
-        count_near(values.get(), among.ld, pilots, count, thresholds.get(), filter_->point_error.get() + first + count,
-                   total.get() + 2, stream_);
+        count_near(values.get(), among.ld, pilots, count, thresholds.get(),
+                   filter_->point_error.get() + first + count, total.get() + 2, stream_);
         centre_values(view, queries, pilots, isa_, values.get(), stream_);
         // Each pilot for itself.
         Buffer<std::uint8_t> flags(pilots * view.count, stream_);
@@ -211,8 +229,8 @@ public:
         words.fetch(total.get(), 3, stream_);
         const unsigned long long* const seen = words.wait("clusters");
         const auto all = static_cast<double>(pilots);
-        return {static_cast<double>(seen[0]) / (all * static_cast<double>(count)), static_cast<double>(seen[1]) / all,
-                static_cast<double>(seen[2]) / all};
+        return {static_cast<double>(seen[0]) / (all * static_cast<double>(count)),
+                static_cast<double>(seen[1]) / all, static_cast<double>(seen[2]) / all};
     }
 
     Clusters take() { return std::move(out_); }
@@ -221,18 +239,23 @@ private:
     template <class T>
     void to_host(const Buffer<T>& from, std::vector<T>& to) const {
         InFlight copy(stream_);
-        check(cudaMemcpyAsync(to.data(), from.get(), to.size() * sizeof(T), cudaMemcpyDefault, stream_), "cudaMemcpy");
+        check(cudaMemcpyAsync(to.data(), from.get(), to.size() * sizeof(T), cudaMemcpyDefault,
+                              stream_),
+              "cudaMemcpy");
         copy.wait("clusters");
     }
     Buffer<std::uint32_t> sorted(const Buffer<std::uint32_t>& clusters) const {
-        return sorted_numbers(clusters, std::bit_width(static_cast<std::uint64_t>(out_.view.count)), stream_);
+        return sorted_numbers(clusters, std::bit_width(static_cast<std::uint64_t>(out_.view.count)),
+                              stream_);
     }
-    // Of points that have been divided, from view.first on: begins, bounds, and their numbers cluster by cluster.
+    // Of points that have been divided, from view.first on: begins, bounds, and their numbers
+    // cluster by cluster.
     Buffer<std::uint32_t> members(const Buffer<std::uint32_t>& clusters) {
         const ClusterView& view = out_.view;
         cluster_begins(clusters.get(), clusters.size(), view.count, out_.begin.get(), stream_);
         Buffer<std::uint32_t> out = sorted(clusters);
-        bound_clusters(view, filter_->vectors.get(), filter_->half_norm.get(), out.get(), out_.bounds.get(), stream_);
+        bound_clusters(view, filter_->vectors.get(), filter_->half_norm.get(), out.get(),
+                       out_.bounds.get(), stream_);
         return out;
     }
     const void* row(std::int64_t position) const {
@@ -245,12 +268,15 @@ private:
     Clusters out_;
 };
 
-// Clusters around few rows that lie apart, where a sample says that nearly every query has candidates in one of them
-// alone, of which the filter would leave much.
-std::optional<ClusterMaking> apart_clusters(const DeviceMetric& metric, const FilterVectors& filter, FilterIsa isa,
-                                            const Sizes& sizes, std::int64_t n, cudaStream_t stream) {
-    const std::int64_t rows = std::min(2 * sizes.centres, tuning::most_centres), pilots = rows + sizes.tried;
-    if (!has_cluster_keys(metric.spec.id, metric.params.d) || pilots + sizes.pilots > n) return std::nullopt;
+// Clusters around few rows that lie apart, where a sample says that nearly every query has
+// candidates in one of them alone, of which the filter would leave much.
+std::optional<ClusterMaking> apart_clusters(const DeviceMetric& metric, const FilterVectors& filter,
+                                            FilterIsa isa, const Sizes& sizes, std::int64_t n,
+                                            cudaStream_t stream) {
+    const std::int64_t rows = std::min(2 * sizes.centres, tuning::most_centres),
+                       pilots = rows + sizes.tried;
+    if (!has_cluster_keys(metric.spec.id, metric.params.d) || pilots + sizes.pilots > n)
+        return std::nullopt;
     ClusterMaking making(filter, isa, stream);
     making.take_centres_apart(rows, pilots, sizes.pilots);
     if (making.centres() > sizes.centres) return std::nullopt;
@@ -264,16 +290,19 @@ std::optional<ClusterMaking> apart_clusters(const DeviceMetric& metric, const Fi
 
 }  // namespace
 
-std::optional<Clusters> find_clusters(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& filter,
-                                      FilterIsa isa, bool always, cudaStream_t stream) {
+std::optional<Clusters> find_clusters(const DeviceRows& points, const DeviceMetric& metric,
+                                      FilterVectors& filter, FilterIsa isa, bool always,
+                                      cudaStream_t stream) {
     const std::int64_t n = points.rows.count;
     const Sizes sizes(n);
-    if (isa != FilterIsa::sm_90a || !can_cluster(filter.form) || !sizes.serve(n)) return std::nullopt;
+    if (isa != FilterIsa::sm_90a || !can_cluster(filter.form) || !sizes.serve(n))
+        return std::nullopt;
     ClusterMaking making(filter, isa, stream);
     making.take_centres(sizes.centres);
     if (!always) {
         making.divide(sizes.centres, sizes.tried);
-        if (making.share(sizes.centres, sizes.tried, sizes.pilots).active > tuning::most_active_share)
+        if (making.share(sizes.centres, sizes.tried, sizes.pilots).active >
+            tuning::most_active_share)
             return std::nullopt;
     }
     Buffer<std::uint32_t> members;

@@ -1,5 +1,5 @@
-// Subspace iteration with Cholesky QR of panels, each orthogonal to the ones before, and a step of Newton and Schulz:
-// products in matrix units, a panel's factor by one block.
+// Subspace iteration with Cholesky QR of panels, each orthogonal to the ones before, and a step of
+// Newton and Schulz: products in matrix units, a panel's factor by one block.
 #include "gpu/points/directions.h"
 
 #include <algorithm>
@@ -16,7 +16,8 @@ namespace {
 
 // Products with the sample's matrix of squares between two orthonormalisations, and how often.
 constexpr int powers = 2, iterations = 2;
-// Of further directions, orthonormalised after each product: they only narrow down what a pass has left.
+// Of further directions, orthonormalised after each product: they only narrow down what a pass has
+// left.
 constexpr int further_powers = 2;
 // A column of whose square less than this share is left has no direction of its own.
 constexpr double least_left = 1e-12;
@@ -40,7 +41,8 @@ __global__ void cosines_kernel(Columns out) {
     if (at >= out.rows * out.columns) return;
     const std::int64_t i = at / out.columns, j = at % out.columns;
     const auto m = static_cast<double>(out.columns);
-    const double cosine = cospi(static_cast<double>((2 * i + 1) * j) / (2 * m)) * sqrt((j == 0 ? 1 : 2) / m);
+    const double cosine =
+        cospi(static_cast<double>((2 * i + 1) * j) / (2 * m)) * sqrt((j == 0 ? 1 : 2) / m);
     const std::uint64_t bits = (static_cast<std::uint64_t>(i) + 1) * 0x9e3779b97f4a7c15ull;
     out.data[i * out.stride + j] = (bits ^ bits >> 29) & 1u << 20 ? -cosine : cosine;
 }
@@ -61,13 +63,14 @@ __global__ void squares_kernel(Columns z, double* out) {
     out[column] = sum;
 }
 
-// R of G = R'R into the upper triangle of G, of a panel, 0 in the rows of columns without a direction of their own:
-// of whose squares, `before`, next to nothing is left. One block.
+// R of G = R'R into the upper triangle of G, of a panel, 0 in the rows of columns without a
+// direction of their own: of whose squares, `before`, next to nothing is left. One block.
 __global__ void __launch_bounds__(factor_threads) factor_kernel(Columns g, const double* before) {
     __shared__ double r[panel][panel + 1];
     const auto m = static_cast<int>(g.columns);
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    for (int at = threadIdx.x; at < m * m; at += factor_threads) r[at / m][at % m] = g.data[at / m * g.stride + at % m];
+    for (int at = threadIdx.x; at < m * m; at += factor_threads)
+        r[at / m][at % m] = g.data[at / m * g.stride + at % m];
     __syncthreads();
     for (int k = 0; k < m; ++k) {
         const double square = r[k][k], pivot = square > least_left * before[k] ? sqrt(square) : 0.0;
@@ -79,10 +82,12 @@ __global__ void __launch_bounds__(factor_threads) factor_kernel(Columns g, const
             for (int j = i + lane; j < m; j += 32) r[i][j] -= r[k][i] * r[k][j];
         __syncthreads();
     }
-    for (int at = threadIdx.x; at < m * m; at += factor_threads) g.data[at / m * g.stride + at % m] = r[at / m][at % m];
+    for (int at = threadIdx.x; at < m * m; at += factor_threads)
+        g.data[at / m * g.stride + at % m] = r[at / m][at % m];
 }
 
-// 1.5 I - 0.5 G in place of G: columns times it are orthonormal but for the square of what they were.
+// 1.5 I - 0.5 G in place of G: columns times it are orthonormal but for the square of what they
+// were.
 __global__ void polish_kernel(Columns g) {
     const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (at >= g.columns * g.columns) return;
@@ -124,30 +129,37 @@ __global__ void solve_kernel(Columns z, Columns r) {
     for (int j = threadIdx.x; j < m; j += blockDim.x) own[j] = row[j];
 }
 
-// Takes off what the columns have along the known ones. `along`: known columns x columns, `taken`: rows x columns.
-void take_off(const Columns& known, const Columns& out, double* along, double* taken, cudaStream_t stream) {
+// Takes off what the columns have along the known ones. `along`: known columns x columns, `taken`:
+// rows x columns.
+void take_off(const Columns& known, const Columns& out, double* along, double* taken,
+              cudaStream_t stream) {
     const std::int64_t m = out.columns;
-    product(Operand<double>{known.data, known.columns, known.rows, 1, known.stride}, out.data, out.stride, m, along, m,
-            stream);
-    product(Operand<double>{known.data, known.rows, known.columns, known.stride, 1}, along, m, m, taken, m, stream);
+    product(Operand<double>{known.data, known.columns, known.rows, 1, known.stride}, out.data,
+            out.stride, m, along, m, stream);
+    product(Operand<double>{known.data, known.rows, known.columns, known.stride, 1}, along, m, m,
+            taken, m, stream);
     subtract_kernel<<<item_blocks(out.rows * m), item_threads, 0, stream>>>(out, taken);
     check_launch("take_off");
 }
 
 // Columns of the same span, orthonormal but for what a Cholesky factor of each panel rounds.
 void orthonormalise(const Columns& z, cudaStream_t stream) {
-    const Buffer<double> squares(z.columns, stream), g(panel * panel, stream), along(z.columns * panel, stream),
-        taken(z.rows * panel, stream);
-    squares_kernel<<<blocks_for(z.columns, panel), dim3(panel, square_rows), 0, stream>>>(z, squares.get());
+    const Buffer<double> squares(z.columns, stream), g(panel * panel, stream),
+        along(z.columns * panel, stream), taken(z.rows * panel, stream);
+    squares_kernel<<<blocks_for(z.columns, panel), dim3(panel, square_rows), 0, stream>>>(
+        z, squares.get());
     check_launch("orthonormalise");
     for (std::int64_t first = 0; first < z.columns; first += panel) {
-        const Columns own{z.data + first, z.rows, std::min<std::int64_t>(panel, z.columns - first), z.stride},
+        const Columns own{z.data + first, z.rows, std::min<std::int64_t>(panel, z.columns - first),
+                          z.stride},
             factor{g.get(), own.columns, own.columns, own.columns};
-        if (first > 0) take_off({z.data, z.rows, first, z.stride}, own, along.get(), taken.get(), stream);
+        if (first > 0)
+            take_off({z.data, z.rows, first, z.stride}, own, along.get(), taken.get(), stream);
         gram(own, factor, stream);
         factor_kernel<<<1, factor_threads, 0, stream>>>(factor, squares.get() + first);
         check_launch("orthonormalise");
-        solve_kernel<<<static_cast<unsigned>(z.rows), panel, panel * sizeof(double), stream>>>(own, factor);
+        solve_kernel<<<static_cast<unsigned>(z.rows), panel, panel * sizeof(double), stream>>>(
+            own, factor);
         check_launch("orthonormalise");
     }
 }
@@ -161,10 +173,11 @@ void polish(const Columns& out, const Columns& g, cudaStream_t stream) {
     const Buffer<double> rough(depth * m, stream);
     check(cudaMemcpy2DAsync(rough.get(), static_cast<std::size_t>(m) * sizeof(double), out.data,
                             static_cast<std::size_t>(out.stride) * sizeof(double),
-                            static_cast<std::size_t>(m) * sizeof(double), static_cast<std::size_t>(depth),
-                            cudaMemcpyDefault, stream),
+                            static_cast<std::size_t>(m) * sizeof(double),
+                            static_cast<std::size_t>(depth), cudaMemcpyDefault, stream),
           "cudaMemcpy");
-    product(Operand<double>{rough.get(), depth, m, m, 1}, g.data, m, m, out.data, out.stride, stream);
+    product(Operand<double>{rough.get(), depth, m, m, 1}, g.data, m, m, out.data, out.stride,
+            stream);
 }
 
 void fill(const Columns& out, cudaStream_t stream) {
@@ -173,33 +186,38 @@ void fill(const Columns& out, cudaStream_t stream) {
 }
 
 // One product with the sample's matrix of squares. `along`: count x columns.
-void multiply(const __half* rows, std::int64_t count, const Columns& out, double* along, cudaStream_t stream) {
+void multiply(const __half* rows, std::int64_t count, const Columns& out, double* along,
+              cudaStream_t stream) {
     const std::int64_t depth = out.rows, m = out.columns;
-    product(Operand<__half>{rows, count, depth, depth, 1}, out.data, out.stride, m, along, m, stream);
-    product(Operand<__half>{rows, depth, count, 1, depth}, along, m, m, out.data, out.stride, stream);
+    product(Operand<__half>{rows, count, depth, depth, 1}, out.data, out.stride, m, along, m,
+            stream);
+    product(Operand<__half>{rows, depth, count, 1, depth}, along, m, m, out.data, out.stride,
+            stream);
 }
 
 }  // namespace
 
 void gram(const Columns& a, const Columns& out, cudaStream_t stream) {
-    product(Operand<double>{a.data, a.columns, a.rows, 1, a.stride}, a.data, a.stride, a.columns, out.data, out.stride,
-            stream);
+    product(Operand<double>{a.data, a.columns, a.rows, 1, a.stride}, a.data, a.stride, a.columns,
+            out.data, out.stride, stream);
 }
 
-void find_directions(const __half* rows, std::int64_t count, const Columns& out, cudaStream_t stream) {
+void find_directions(const __half* rows, std::int64_t count, const Columns& out,
+                     cudaStream_t stream) {
     const std::int64_t m = out.columns;
     const Buffer<double> along(count * m, stream), squares(m * m, stream);
     const Columns g{squares.get(), m, m, m};
     fill(out, stream);
     for (int i = 0; i < iterations; ++i) {
-        for (int power = 0; power < powers; ++power) multiply(rows, count, out, along.get(), stream);
+        for (int power = 0; power < powers; ++power)
+            multiply(rows, count, out, along.get(), stream);
         orthonormalise(out, stream);
     }
     polish(out, g, stream);
 }
 
-void find_further_directions(const __half* rows, std::int64_t count, const Columns& known, const Columns& out,
-                             cudaStream_t stream) {
+void find_further_directions(const __half* rows, std::int64_t count, const Columns& known,
+                             const Columns& out, cudaStream_t stream) {
     const std::int64_t m = out.columns;
     const Buffer<double> along(std::max(count, known.columns) * m, stream), squares(m * m, stream),
         taken(out.rows * m, stream);

@@ -14,18 +14,19 @@ struct Columns {
     std::int64_t rows, columns, stride;
 };
 
-// Columns near the directions in which `count` rows of `depth` halves are longest, orthonormal but for rounding; the
-// first of them are the directions of as many. A column that the ones before span becomes 0. The same bits at each
-// call.
-void find_directions(const __half* rows, std::int64_t count, const Columns& out, cudaStream_t stream);
+// Columns near the directions in which `count` rows of `depth` halves are longest, orthonormal but
+// for rounding; the first of them are the directions of as many. A column that the ones before span
+// becomes 0. The same bits at each call.
+void find_directions(const __half* rows, std::int64_t count, const Columns& out,
+                     cudaStream_t stream);
 
-// Likewise the directions in which what `known` columns leave of the rows is longest: orthogonal to these, which are
-// orthonormal but for rounding.
-void find_further_directions(const __half* rows, std::int64_t count, const Columns& known, const Columns& out,
-                             cudaStream_t stream);
+// Likewise the directions in which what `known` columns leave of the rows is longest: orthogonal to
+// these, which are orthonormal but for rounding.
+void find_further_directions(const __half* rows, std::int64_t count, const Columns& known,
+                             const Columns& out, cudaStream_t stream);
 
-// Orthonormal columns, but for rounding, as many as rows, along which vectors of other coordinates are about as long as
-// along each other.
+// Orthonormal columns, but for rounding, as many as rows, along which vectors of other coordinates
+// are about as long as along each other.
 void find_rotation(const Columns& out, cudaStream_t stream);
 
 // A' A: columns x columns, out.stride apart.

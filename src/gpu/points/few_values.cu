@@ -13,12 +13,13 @@ namespace {
 
 constexpr unsigned all_lanes = 0xffffffffu;
 
-// A warp owns a coordinate, a lane `per_lane` of the sample's values and, of the different values among them, one. The
-// values of a row with a NaN are none.
+// A warp owns a coordinate, a lane `per_lane` of the sample's values and, of the different values
+// among them, one. The values of a row with a NaN are none.
 __global__ void __launch_bounds__(item_threads)
     common_values_kernel(PreparedRows in, std::int64_t samples, std::int64_t d, double* table,
                          unsigned long long* other) {
-    constexpr int per_lane = static_cast<int>(tuning::value_samples / 32), slots = tuning::most_values;
+    constexpr int per_lane = static_cast<int>(tuning::value_samples / 32),
+                  slots = tuning::most_values;
     static_assert(slots == 32);
     const int lane = static_cast<int>(threadIdx.x % 32);
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(item_warps) + threadIdx.x / 32;
@@ -27,7 +28,8 @@ __global__ void __launch_bounds__(item_threads)
     unsigned left = 0;  // bit j: values[j] is not counted yet
 #pragma unroll
     for (int j = 0; j < per_lane; ++j) {
-        const std::int64_t sample = lane + j * 32, row = min(sample, samples - 1) * in.rows.count / samples;
+        const std::int64_t sample = lane + j * 32,
+                           row = min(sample, samples - 1) * in.rows.count / samples;
         values[j] = in.rows.at(row, i);
         if (sample < samples && !in.nan[row]) left |= 1u << j;
     }
@@ -65,7 +67,8 @@ __global__ void __launch_bounds__(item_threads)
     }
 }
 
-__global__ void other_values_kernel(const float* point_error, std::int64_t n, double most, unsigned long long* out) {
+__global__ void other_values_kernel(const float* point_error, std::int64_t n, double most,
+                                    unsigned long long* out) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     const unsigned others = i < n ? static_cast<unsigned>(2 * point_error[i]) : 0;
     const unsigned total = __reduce_add_sync(all_lanes, others);
@@ -82,8 +85,8 @@ CommonValues common_values(const PreparedRows& rows, std::int64_t d, cudaStream_
     CommonValues out{Buffer<double>(tuning::most_values * d, stream), {}};
     Buffer<unsigned long long> other(CommonValues::powers, stream);
     other.clear_to(0);
-    common_values_kernel<<<blocks_for(d, item_warps), item_threads, 0, stream>>>(rows, samples, d, out.table.get(),
-                                                                                 other.get());
+    common_values_kernel<<<blocks_for(d, item_warps), item_threads, 0, stream>>>(
+        rows, samples, d, out.table.get(), other.get());
     check_launch("common_values");
     PinnedWords words;
     words.fetch(other.get(), CommonValues::powers, stream);
@@ -93,10 +96,12 @@ CommonValues common_values(const PreparedRows& rows, std::int64_t d, cudaStream_
     return out;
 }
 
-OtherValues other_values(const float* point_error, std::int64_t n, double most, cudaStream_t stream) {
+OtherValues other_values(const float* point_error, std::int64_t n, double most,
+                         cudaStream_t stream) {
     Buffer<unsigned long long> counts(2, stream);
     counts.clear_to(0);
-    other_values_kernel<<<item_blocks(n), item_threads, 0, stream>>>(point_error, n, most, counts.get());
+    other_values_kernel<<<item_blocks(n), item_threads, 0, stream>>>(point_error, n, most,
+                                                                     counts.get());
     check_launch("other_values");
     PinnedWords words;
     words.fetch(counts.get(), 2, stream);

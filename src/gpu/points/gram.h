@@ -36,7 +36,9 @@ public:
     }
 
 private:
-    double at(std::int64_t i, std::int64_t j) const { return values_[static_cast<std::size_t>(i * columns_ + j)]; }
+    double at(std::int64_t i, std::int64_t j) const {
+        return values_[static_cast<std::size_t>(i * columns_ + j)];
+    }
 
     std::int64_t columns_;
     std::vector<double> values_;

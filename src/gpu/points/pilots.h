@@ -1,5 +1,5 @@
-// What the first queries of a tile have said of a filter of fewer coordinates, by how many neighbours were wanted: the
-// more, the more points pass.
+// What the first queries of a tile have said of a filter of fewer coordinates, by how many
+// neighbours were wanted: the more, the more points pass.
 #pragma once
 
 #include <atomic>

@@ -27,8 +27,8 @@
 
 namespace kith::gpu {
 
-DeviceRows upload(const MatrixView& v, std::int64_t first, std::int64_t count, bool copy, cudaStream_t stream,
-                  const CopyWatch& watch) {
+DeviceRows upload(const MatrixView& v, std::int64_t first, std::int64_t count, bool copy,
+                  cudaStream_t stream, const CopyWatch& watch) {
     DeviceRows out;
     int device = 0;
     check(cudaGetDevice(&device), "cudaGetDevice");
@@ -41,8 +41,10 @@ DeviceRows upload(const MatrixView& v, std::int64_t first, std::int64_t count, b
     out.elements = Buffer<char>(count * v.cols * element, stream);
     // Dense in the same layout: `lines` runs of `length` elements.
     const std::int64_t lines = row_major ? count : v.cols, length = row_major ? v.cols : count;
-    const char* const from = static_cast<const char*>(v.data) + (row_major ? first * v.stride : first) * element;
-    copy_to_device(out.elements.get(), {from, lines, length * element, v.stride * element}, stream, watch);
+    const char* const from =
+        static_cast<const char*>(v.data) + (row_major ? first * v.stride : first) * element;
+    copy_to_device(out.elements.get(), {from, lines, length * element, v.stride * element}, stream,
+                   watch);
     out.rows = {out.elements.get(), count, row_major ? v.cols : 1, row_major ? 1 : count, v.type};
     return out;
 }
@@ -62,12 +64,13 @@ void measure(DeviceRows& rows, const DeviceMetric& metric, cudaStream_t stream) 
 namespace {
 
 // The caller holds the lock.
-const FilterVectors& made_once(std::unique_ptr<FilterVectors>& made, const Chunk& chunk, const DeviceMetric& metric,
-                               FilterKind kind) {
+const FilterVectors& made_once(std::unique_ptr<FilterVectors>& made, const Chunk& chunk,
+                               const DeviceMetric& metric, FilterKind kind) {
     if (!made) {
         // It outlives this search, so it is not tied to its stream.
         InFlight work(nullptr);
-        auto filter = std::make_unique<FilterVectors>(prepare_filter(chunk.points, metric, kind, nullptr));
+        auto filter =
+            std::make_unique<FilterVectors>(prepare_filter(chunk.points, metric, kind, nullptr));
         work.wait("preparing a filter");
         made = std::move(filter);
     }
@@ -104,8 +107,8 @@ const Tree& tree_of(const Chunk& chunk, const DeviceMetric& metric) {
     auto& found = chunk.finer->tree;
     if (!found) {
         InFlight work(nullptr);
-        auto tree =
-            std::make_unique<const Tree>(make_tree(chunk.points.prepared(), *metric.kernels, metric.params, nullptr));
+        auto tree = std::make_unique<const Tree>(
+            make_tree(chunk.points.prepared(), *metric.kernels, metric.params, nullptr));
         work.wait("making a tree");
         found = std::move(tree);
     }
@@ -141,7 +144,8 @@ const Repeats& repeats_of(const Chunk& chunk, std::int64_t d) {
     auto& found = chunk.finer->repeats;
     if (!found) {
         InFlight work(nullptr);
-        auto repeats = std::make_shared<const Repeats>(count_repeats(chunk.points.rows, d, nullptr));
+        auto repeats =
+            std::make_shared<const Repeats>(count_repeats(chunk.points.rows, d, nullptr));
         work.wait("counting equal rows");
         found = std::move(repeats);
     }
@@ -151,7 +155,8 @@ const Repeats& repeats_of(const Chunk& chunk, std::int64_t d) {
 const Repeats* counted_repeats(const Chunk& chunk, std::int64_t d, double room) {
     constexpr double bytes_per_row = 48;  // while they are sorted
     try {
-        if (bytes_per_row * static_cast<double>(chunk.points.rows.count) <= room) repeats_of(chunk, d);
+        if (bytes_per_row * static_cast<double>(chunk.points.rows.count) <= room)
+            repeats_of(chunk, d);
     } catch (const Error& error) {
         if (error.code() != ErrorCode::out_of_memory) throw;
     }
@@ -168,7 +173,8 @@ struct Host {
     ProgressMeter& progress;
 };
 
-void to_device(Buffer<double>& to, const std::vector<double>& from, cudaStream_t stream, const Host& host) {
+void to_device(Buffer<double>& to, const std::vector<double>& from, cudaStream_t stream,
+               const Host& host) {
     const auto bytes = static_cast<std::int64_t>(from.size() * sizeof(double));
     InFlight reading(stream);
     copy_to_device(to.get(), {reinterpret_cast<const char*>(from.data()), 1, bytes, bytes}, stream,
@@ -179,7 +185,8 @@ void to_device(Buffer<double>& to, const std::vector<double>& from, cudaStream_t
 // The factor of the metric's matrix, for the filter.
 void add_factor(DeviceMetric& m, cudaStream_t stream, const Host& host) {
     const std::int64_t d = m.params.d;
-    const exact::Factor factor = exact::factorise(*m.spec.constants, d, host.threads, host.progress);
+    const exact::Factor factor =
+        exact::factorise(*m.spec.constants, d, host.threads, host.progress);
     if (factor.values.empty()) return;
     const auto size = static_cast<std::int64_t>(factor.values.size());
     m.factors = Buffer<double>(size, stream);
@@ -191,23 +198,28 @@ void add_factor(DeviceMetric& m, cudaStream_t stream, const Host& host) {
 }
 
 // The transpose of a d x d matrix.
-std::vector<double> transposed(const std::vector<double>& matrix, std::int64_t d, const Host& host) {
+std::vector<double> transposed(const std::vector<double>& matrix, std::int64_t d,
+                               const Host& host) {
     std::vector<double> out(matrix.size());
-    watched_for(host.threads, d, 16, host.progress, stage, [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t i = 0; i < d; ++i)
-            for (std::int64_t j = first; j < last; ++j)
-                out[static_cast<std::size_t>(j * d + i)] = matrix[static_cast<std::size_t>(i * d + j)];
-    });
+    watched_for(host.threads, d, 16, host.progress, stage,
+                [&](std::int64_t first, std::int64_t last) {
+                    for (std::int64_t i = 0; i < d; ++i)
+                        for (std::int64_t j = first; j < last; ++j)
+                            out[static_cast<std::size_t>(j * d + i)] =
+                                matrix[static_cast<std::size_t>(i * d + j)];
+                });
     host.progress.throw_if_cancelled();
     return out;
 }
 
-DeviceMetric device_metric(const MetricSpec& spec, bool filter, cudaStream_t stream, const Host& host) {
+DeviceMetric device_metric(const MetricSpec& spec, bool filter, cudaStream_t stream,
+                           const Host& host) {
     DeviceMetric m;
     m.spec = spec;
     m.params = spec.params;
     m.params.constants = nullptr;
-    if (spec.id != MetricId::formula && spec.id != MetricId::functor) m.kernels = &metric_kernels(spec.id);
+    if (spec.id != MetricId::formula && spec.id != MetricId::functor)
+        m.kernels = &metric_kernels(spec.id);
     if (spec.constants) {
         m.constants = Buffer<double>(static_cast<std::int64_t>(spec.constants->size()), stream);
         if (m.kernels->traits.whole_vector)
@@ -237,7 +249,8 @@ MatrixView copy_to_host(const MatrixView& v, machine::LargeMemory& storage, cons
     const Runs runs{static_cast<const char*>(v.data), lines, length * element, v.stride * element};
     watched_for(host.threads, lines * length * element, piece, host.progress, stage,
                 [&](std::int64_t first, std::int64_t last) {
-                    gather(runs, first, last - first, reinterpret_cast<char*>(storage.get()) + first);
+                    gather(runs, first, last - first,
+                           reinterpret_cast<char*>(storage.get()) + first);
                 });
     host.progress.throw_if_cancelled();
     MatrixView out = v;
@@ -255,10 +268,10 @@ RegisteredMemory registered(const MatrixView& v, const Host& host) {
     return {v.data, ((lines - 1) * v.stride + length) * static_cast<std::int64_t>(size_of(v.type))};
 }
 
-// A tree looks at a point in binary64. On an NVIDIA H100, 2026-11-26, queries of points one of whose columns differs
-// 1,000 times as much as the others (2,000 queries, k 10; n 1,000,000 x 16 and x 50, 500,000 x 128 and x 300):
-// 0.6, 2.3, 4.0 and 23 ms where filters take 9.9, 11.8, 4.8 and 9.9; 100,000 times 0.1, 0.2, 0.4 and 1.2 where they
-// take 10.2, 12.0, 4.9 and 12.2.
+// A tree looks at a point in binary64. On an NVIDIA H100, 2026-11-26, queries of points one of
+// whose columns differs 1,000 times as much as the others (2,000 queries, k 10; n 1,000,000 x 16
+// and x 50, 500,000 x 128 and x 300): 0.6, 2.3, 4.0 and 23 ms where filters take 9.9, 11.8, 4.8
+// and 9.9; 100,000 times 0.1, 0.2, 0.4 and 1.2 where they take 10.2, 12.0, 4.9 and 12.2.
 constexpr exact::BoxLimits box_limits{.sampled_rows = 1024, .most_in_boxes = 1.0 / 128};
 
 bool sample_says_boxes(const DeviceRows& points, const DeviceMetric& metric, cudaStream_t stream) {
@@ -281,7 +294,8 @@ void forget_order(Chunk& chunk, const DeviceMetric& metric, cudaStream_t stream)
 }
 
 // Without memory for it all coordinates filter.
-void add_projection(Chunk& chunk, const DeviceMetric& metric, const Plan& plan, cudaStream_t stream) {
+void add_projection(Chunk& chunk, const DeviceMetric& metric, const Plan& plan,
+                    cudaStream_t stream) {
     const bool directions = plan.path == Path::projected;
     const bool wgmma = isa_of(plan) == FilterIsa::sm_90a;
     ProjectionChoices choices{.directions = directions,
@@ -307,7 +321,8 @@ void add_projection(Chunk& chunk, const DeviceMetric& metric, const Plan& plan, 
 // Likewise.
 void add_clusters(Chunk& chunk, const DeviceMetric& metric, const Plan& plan, cudaStream_t stream) {
     try {
-        auto found = find_clusters(chunk.points, metric, chunk.filter, isa_of(plan), plan.forced, stream);
+        auto found =
+            find_clusters(chunk.points, metric, chunk.filter, isa_of(plan), plan.forced, stream);
         if (found) chunk.clusters = std::make_shared<const Clusters>(std::move(*found));
     } catch (const Error& error) {
         if (error.code() != ErrorCode::out_of_memory) throw;
@@ -342,8 +357,9 @@ void add_bytes(Points& points, const Host& host, cudaStream_t stream) {
 
 }  // namespace
 
-std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& spec, const Plan& plan, bool copy,
-                                      void* caller_stream, int threads, ProgressMeter& progress) {
+std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& spec,
+                                      const Plan& plan, bool copy, void* caller_stream, int threads,
+                                      ProgressMeter& progress) {
     const DeviceScope scope(plan.device);
     const Host host{threads, progress};
     const CopyWatch watch{nullptr, &progress, stage, threads};
@@ -383,8 +399,8 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
     points->boxes_pay = plan.tries_tree && sample_says_boxes(chunk.points, points->metric, stream);
     chunk.by_tree = plan.path == Path::tree || points->boxes_pay;
     if (chunk.by_tree)
-        chunk.finer->tree = std::make_unique<const Tree>(
-            make_tree(chunk.points.prepared(), *points->metric.kernels, points->metric.params, stream));
+        chunk.finer->tree = std::make_unique<const Tree>(make_tree(
+            chunk.points.prepared(), *points->metric.kernels, points->metric.params, stream));
     else if (plan.path != Path::exact) add_filter(chunk, points->metric, plan, stream);
     progress.poll(stage);
     progress.throw_if_cancelled();

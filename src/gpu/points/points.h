@@ -32,7 +32,9 @@ struct DeviceRows {
     PreparedRows prepared() const { return {rows, aux.get(), nan.get()}; }
     RowMeasures measures() const { return {aux.get(), nan.get()}; }
     // Of `count` rows from `first` on.
-    PreparedRows prepared(std::int64_t first, std::int64_t count) const { return slice(prepared(), first, count); }
+    PreparedRows prepared(std::int64_t first, std::int64_t count) const {
+        return slice(prepared(), first, count);
+    }
 };
 
 // What the vectors of so many rows take.
@@ -66,17 +68,18 @@ struct Chunk {
     // Of `filter`; null where the plan has no projection, or a sample says that it would not pay.
     std::shared_ptr<const ProjectedVectors> projected;
     std::shared_ptr<const Clusters> clusters;  // the same of the path `clustered`
-    // Other filters, and which rows are equal: made at the first queries that want them, or that `filter` leaves
-    // without a certificate.
+    // Other filters, and which rows are equal: made at the first queries that want them, or that
+    // `filter` leaves without a certificate.
     struct Finer {
         std::mutex mutex;
         std::unique_ptr<FilterVectors> one_term, two_terms, direct_coarse, direct;
         std::unique_ptr<const Tree> tree;
         std::shared_ptr<const Repeats> repeats;
         std::atomic<bool> coarse_misleads{false};  // a tile of queries has found its own too coarse
-        std::atomic<std::int64_t> needless{0};     // candidates of all searches beyond what neighbours need
-        // How queries have fared with the projection, by passes and as values of very few queries, and with one cluster
-        // alone; left: those without a certificate.
+        std::atomic<std::int64_t> needless{
+            0};  // candidates of all searches beyond what neighbours need
+        // How queries have fared with the projection, by passes and as values of very few queries,
+        // and with one cluster alone; left: those without a certificate.
         struct Record {
             exact::ProjectionRecord queries;
             // Where it does not pay, one tile in so many tries again: other queries may come.
@@ -86,8 +89,8 @@ struct Chunk {
             bool take_turn() { return queries.pays() || ++passed_over % tried_again == 0; }
         } by_passes, as_values, by_clusters;
         Pilots pilots;
-        // Terms of bytes whose reach pilots have found to be enough: the projection's own, or of more planes, 1 <<
-        // terms of them, or none.
+        // Terms of bytes whose reach pilots have found to be enough: the projection's own, or of
+        // more planes, 1 << terms of them, or none.
         enum Terms { own_terms, two_planes, four_planes, no_terms };
         std::atomic<int> terms{own_terms};
         std::array<std::shared_ptr<const ByteTermRows>, no_terms> wider;
@@ -117,24 +120,26 @@ public:
     int device;
     std::int64_t n = 0, d = 0;
     DeviceMetric metric;
-    MatrixView source;            // what streams or stays on the host, or the caller's or own device memory
+    MatrixView source;  // what streams or stays on the host, or the caller's or own device memory
     machine::LargeMemory owned;   // copies of points on the host,
     DeviceRows owned_on_device;   // and of more points on a device than a chunk may have
     RegisteredMemory registered;  // `source`, where it stays on the host (Plan::host_points)
     Chunk resident;               // where everything fits, or all but the elements
-    // on_host: kernels read `source`. Points of which both is true stream where their bytes (listed_vectors.h), which
-    // `resident` has then, leave queries without an answer.
+    // on_host: kernels read `source`. Points of which both is true stream where their bytes
+    // (listed_vectors.h), which `resident` has then, leave queries without an answer.
     bool streams = false, on_host = false;
     bool boxes_pay = false;  // a sample says so: there is a tree
 };
 
-// Rows [first, first + count) of a view to the device; rows that lie there already are not copied unless `copy`.
-DeviceRows upload(const MatrixView& view, std::int64_t first, std::int64_t count, bool copy, cudaStream_t stream,
-                  const CopyWatch& watch = {});
+// Rows [first, first + count) of a view to the device; rows that lie there already are not copied
+// unless `copy`.
+DeviceRows upload(const MatrixView& view, std::int64_t first, std::int64_t count, bool copy,
+                  cudaStream_t stream, const CopyWatch& watch = {});
 // Room for their auxiliary values and NaN flags; these.
 void reserve_measures(DeviceRows& rows, const DeviceMetric& metric, cudaStream_t stream);
 void measure(DeviceRows& rows, const DeviceMetric& metric, cudaStream_t stream);
-// A product in one or two terms of fp16, or the metric itself: in its coarse form where that serves, else as `direct`.
+// A product in one or two terms of fp16, or the metric itself: in its coarse form where that
+// serves, else as `direct`.
 enum class FilterKind { one_term, two_terms, direct_coarse, direct };
 // That of a plan's path; distance kernels take words of f32.
 inline FilterKind kind_of(const Plan& plan) {
@@ -150,16 +155,17 @@ inline bool is_coarse(const FilterForm& form) {
 }
 // Those of a kind, the chunk's own or made at the first call; safe from several threads.
 const FilterVectors& filter_of(const Chunk& chunk, const DeviceMetric& metric, FilterKind kind);
-// Of points in clusters, that of one term in which every run of positions is a sample; made likewise.
+// Of points in clusters, that of one term in which every run of positions is a sample; made
+// likewise.
 const FilterVectors& spread_filter(const Chunk& chunk, const DeviceMetric& metric);
-// Terms of its projection in bytes, not none; empty where they hold too little, or there is no memory for them.
-// Likewise.
+// Terms of its projection in bytes, not none; empty where they hold too little, or there is no
+// memory for them. Likewise.
 const ByteTermRows& terms_of(const Chunk& chunk, int terms);
-// Its tree, of a monotone metric: made by prepare() where the plan's path is that, else at the first call. Safe from
-// several threads.
+// Its tree, of a monotone metric: made by prepare() where the plan's path is that, else at the
+// first call. Safe from several threads.
 const Tree& tree_of(const Chunk& chunk, const DeviceMetric& metric);
-// Its equal rows, counted at the first call; and if they have been, and many are equal, else null. Safe from several
-// threads.
+// Its equal rows, counted at the first call; and if they have been, and many are equal, else null.
+// Safe from several threads.
 const Repeats& repeats_of(const Chunk& chunk, std::int64_t d);
 const Repeats* known_repeats(const Chunk& chunk);
 // The latter, after counting where that takes no more than `room` bytes, and the device has them.

@@ -36,17 +36,24 @@ void set_centre(FilterVectors& out, const std::vector<double>& centre, cudaStrea
     out.centre = Buffer<double>(std::ssize(centre), stream);
     out.form.centre = out.centre.get();
     InFlight reading(stream);
-    check(cudaMemcpyAsync(out.centre.get(), centre.data(), centre.size() * sizeof(double), cudaMemcpyDefault, stream),
+    check(cudaMemcpyAsync(out.centre.get(), centre.data(), centre.size() * sizeof(double),
+                          cudaMemcpyDefault, stream),
           "cudaMemcpy");
     reading.wait("sample");
 }
 
-// Centre, scale and kappa from a sample of the points, less its far outliers. They affect how tight the bound is, not
-// the answer.
+// Centre, scale and kappa from a sample of the points, less its far outliers. They affect how tight
+// the bound is, not the answer.
 class SampledForm {
 public:
-    SampledForm(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out, cudaStream_t stream)
-        : points_(points), metric_(metric), out_(out), form_(out.form), d_(metric.params.d), stream_(stream) {
+    SampledForm(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out,
+                cudaStream_t stream)
+        : points_(points),
+          metric_(metric),
+          out_(out),
+          form_(out.form),
+          d_(metric.params.d),
+          stream_(stream) {
         take();
         if (form_.unit) {
             make_unit();
@@ -64,13 +71,16 @@ public:
     }
 
 private:
-    // A scale at which the typical norm is near 32: an exact scaling that leaves fp16 room above for points of a
-    // thousand times that norm, and below for small coordinates. The limits are those beyond which binary64 squares,
-    // and with them distance keys, would lose bits.
-    static double power_of_two(int exponent, int most) { return std::ldexp(1.0, std::clamp(exponent, -400, most)); }
+    // A scale at which the typical norm is near 32: an exact scaling that leaves fp16 room above
+    // for points of a thousand times that norm, and below for small coordinates. The limits are
+    // those beyond which binary64 squares, and with them distance keys, would lose bits.
+    static double power_of_two(int exponent, int most) {
+        return std::ldexp(1.0, std::clamp(exponent, -400, most));
+    }
     double* row(std::int64_t s) { return rows_.data() + s * d_; }
 
-    // The coordinates of the sample, after the factor where the form has a centre to take off before.
+    // The coordinates of the sample, after the factor where the form has a centre to take off
+    // before.
     void take() {
         FilterForm form = form_;
         if (!form.centre) form.factor.matrix = nullptr;
@@ -91,8 +101,9 @@ private:
             if (const double size = norm(s); size > 0 && std::isfinite(size)) norms.push_back(size);
         return norms.empty() ? 0 : exact::middle(norms);
     }
-    // The mean of rows that are not much longer than the typical one, taken off, and the mean of those that then are
-    // not: rows of zeros among others around a mean are as short as these at first, and far away.
+    // The mean of rows that are not much longer than the typical one, taken off, and the mean of
+    // those that then are not: rows of zeros among others around a mean are as short as these at
+    // first, and far away.
     std::vector<double> take_off_mean(double most) {
         std::vector<double> mean = take_off_mean_within(most);
         for (int again = 0; again < 2; ++again) {
@@ -132,18 +143,20 @@ private:
         make_coarse(centre);
         use(centre);
     }
-    // A coarse centre costs the bound nothing and lets data of few bits keep coordinates that rounding leaves exact.
+    // A coarse centre costs the bound nothing and lets data of few bits keep coordinates that
+    // rounding leaves exact.
     void make_coarse(std::vector<double>& centre) {
         if (!(typical_ > 0)) return;
-        const double grid = std::ldexp(1.0, std::ilogb(typical_ / std::sqrt(static_cast<double>(d_))) - 2);
+        const double grid =
+            std::ldexp(1.0, std::ilogb(typical_ / std::sqrt(static_cast<double>(d_))) - 2);
         std::vector<double> change = centre;
         for (double& c : centre) c = std::nearbyint(c / grid) * grid;
         for (std::size_t i = 0; i < change.size(); ++i) change[i] = centre[i] - change[i];
         shift(change);
         typical_ = typical();
     }
-    // Where points have a mean that is most of them, products are those of what is left of them, and of what the same
-    // leaves of queries that are as long.
+    // Where points have a mean that is most of them, products are those of what is left of them,
+    // and of what the same leaves of queries that are as long.
     void choose_product_centre() {
         const double whole = typical_;
         if (!(whole > 0)) return;
@@ -157,12 +170,14 @@ private:
         }
         make_coarse(centre);
         use(centre);
-        form_.centre_norm = std::sqrt(std::inner_product(centre.begin(), centre.end(), centre.begin(), 0.0));
+        form_.centre_norm =
+            std::sqrt(std::inner_product(centre.begin(), centre.end(), centre.begin(), 0.0));
         if (form_.terms > 1 || whole > tuning::most_shifted_share * typical_) return;
         form_.gemm = metric::Gemm::l2;
         form_.product_norm = whole;
     }
-    // The median of each coordinate's logarithms, taken off. Coordinates that have none count for nothing.
+    // The median of each coordinate's logarithms, taken off. Coordinates that have none count for
+    // nothing.
     void centre_logarithms() {
         std::vector<double> centre(static_cast<std::size_t>(d_)), column;
         const auto there = [](double log) { return std::abs(log) <= largest_logarithm; };
@@ -172,7 +187,8 @@ private:
                 if (there(row(s)[i])) column.push_back(row(s)[i]);
             if (!column.empty()) centre[static_cast<std::size_t>(i)] = exact::middle(column);
             for (std::int64_t s = 0; s < samples_; ++s)
-                row(s)[i] = there(row(s)[i]) ? row(s)[i] - centre[static_cast<std::size_t>(i)] : 0.0;
+                row(s)[i] =
+                    there(row(s)[i]) ? row(s)[i] - centre[static_cast<std::size_t>(i)] : 0.0;
         }
         use(centre);
     }
@@ -181,12 +197,13 @@ private:
         for (std::int64_t s = 0; s < samples_; ++s) {
             const double size = norm(s);
             for (std::int64_t i = 0; i < d_; ++i)
-                row(s)[i] =
-                    size > 0 && std::isfinite(size) ? row(s)[i] / size : std::numeric_limits<double>::quiet_NaN();
+                row(s)[i] = size > 0 && std::isfinite(size)
+                                ? row(s)[i] / size
+                                : std::numeric_limits<double>::quiet_NaN();
         }
     }
-    // Unit vectors are centred where their mean leaves little of one: half of their squared distance is their cosine
-    // distance.
+    // Unit vectors are centred where their mean leaves little of one: half of their squared
+    // distance is their cosine distance.
     bool choose_unit_centre() {
         // A unit vector is at most 2 from the mean: scaled by 2^14 it is within fp16's 65,504.
         constexpr int most_scale = 14;
@@ -243,8 +260,8 @@ bool has_filter(const DeviceMetric& metric, ElementType points, FilterKind kind)
 
 namespace {
 
-void prepare_product(const DeviceRows& points, const DeviceMetric& metric, int terms, FilterVectors& out,
-                     cudaStream_t stream) {
+void prepare_product(const DeviceRows& points, const DeviceMetric& metric, int terms,
+                     FilterVectors& out, cudaStream_t stream) {
     FilterForm& form = out.form;
     form.gemm = metric::product_form(metric.kernels->traits);
     form.factor = metric.factor;
@@ -255,7 +272,8 @@ void prepare_product(const DeviceRows& points, const DeviceMetric& metric, int t
     // Rounding that costs less than accumulation is not worth telling apart.
     form.kappa = form.gamma / 2;
     if (form.unit) form.scale = 32;
-    if (!metric.kernels->traits.factored || form.factor.matrix) SampledForm(points, metric, out, stream);
+    if (!metric.kernels->traits.factored || form.factor.matrix)
+        SampledForm(points, metric, out, stream);
     if (form.gemm == metric::Gemm::cross_entropy) use_entropies(form);
     else if (form.gemm != metric::Gemm::l2) form.query_scale = 32;
 }
@@ -263,11 +281,14 @@ void prepare_product(const DeviceRows& points, const DeviceMetric& metric, int t
 // The bound of a direct form, and the words of its rows.
 void set_direct(const exact::DirectForm& direct, const metric::Params& params, FilterForm& form) {
     form.direct = direct;
-    form.width = exact::counts_bits(direct.step) ? bits_width(direct, params.d) : direct_width(direct, params.d);
+    form.width = exact::counts_bits(direct.step) ? bits_width(direct, params.d)
+                                                 : direct_width(direct, params.d);
     if (exact::counts_differences(direct.step)) {
         // Sums of both rows' bits, or coordinates, with the fraction are within f32's 24 bits.
-        const std::int64_t most = direct.step == exact::Step::mismatched_bits ? 2 * 32 * form.width : params.d + 1;
-        form.tie_classes = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>((1 << 23) / most)));
+        const std::int64_t most =
+            direct.step == exact::Step::mismatched_bits ? 2 * 32 * form.width : params.d + 1;
+        form.tie_classes =
+            static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>((1 << 23) / most)));
     }
     const exact::DirectBound bound = exact::direct_bound(direct.error, params.d);
     form.growth = exact::round_up(bound.growth);
@@ -286,10 +307,11 @@ void set_direct(const exact::DirectForm& direct, const metric::Params& params, F
     if (exact::has_centre(direct.coordinates)) form.growth = form.rounded_growth;
 }
 
-void prepare_direct(const DeviceRows& points, const DeviceMetric& metric, bool tries_coarse, FilterVectors& out,
-                    cudaStream_t stream) {
+void prepare_direct(const DeviceRows& points, const DeviceMetric& metric, bool tries_coarse,
+                    FilterVectors& out, cudaStream_t stream) {
     FilterForm& form = out.form;
-    const exact::DirectForm words = gpu_direct_form(metric.kernels->traits, metric.params, points.rows.type).value();
+    const exact::DirectForm words =
+        gpu_direct_form(metric.kernels->traits, metric.params, points.rows.type).value();
     std::optional<exact::DirectForm> coarse =
         tries_coarse ? exact::coarse_form(metric.kernels->traits, metric.params) : std::nullopt;
     const std::int64_t samples = std::min<std::int64_t>(points.rows.count, 64), d = metric.params.d;
@@ -313,9 +335,10 @@ void prepare_direct(const DeviceRows& points, const DeviceMetric& metric, bool t
         set_centre(out, exact::direct_centre(sample, form.scale), stream);
 }
 
-// Counts of coordinates that differ, where those of the points take few values each: as bits. False where they take
-// more, which a sample says or, after all, the points themselves.
-bool prepare_few_values(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out, cudaStream_t stream) {
+// Counts of coordinates that differ, where those of the points take few values each: as bits. False
+// where they take more, which a sample says or, after all, the points themselves.
+bool prepare_few_values(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out,
+                        cudaStream_t stream) {
     const exact::Step step = out.form.direct.step;
     if (step != exact::Step::mismatches && step != exact::Step::mismatched_bytes) return false;
     const std::int64_t n = points.rows.count, d = metric.params.d;
@@ -332,8 +355,10 @@ bool prepare_few_values(const DeviceRows& points, const DeviceMetric& metric, Fi
         set_direct(exact::few_valued_form(2 << p), metric.params, out.form);
         out.form.values = common.table.get();
         fill_filter(points, metric, out, stream);
-        // The sample's own rare values are in the table: only all rows say how many others there are.
-        const OtherValues found = other_values(out.point_error.get(), n, tuning::loose_row * most, stream);
+        // The sample's own rare values are in the table: only all rows say how many others there
+        // are.
+        const OtherValues found =
+            other_values(out.point_error.get(), n, tuning::loose_row * most, stream);
         if (static_cast<double>(found.total) <= most * static_cast<double>(n) &&
             found.loose <= tuning::most_loose_rows) {
             out.values = std::move(common.table);
@@ -346,7 +371,8 @@ bool prepare_few_values(const DeviceRows& points, const DeviceMetric& metric, Fi
 
 }  // namespace
 
-void fill_filter(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out, cudaStream_t stream) {
+void fill_filter(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out,
+                 cudaStream_t stream) {
     const std::int64_t n = points.rows.count;
     if (out.vectors.size() != vector_bytes(out.form, n)) {
         out.vectors = {};  // of a form that did not serve
@@ -355,8 +381,8 @@ void fill_filter(const DeviceRows& points, const DeviceMetric& metric, FilterVec
         out.point_error = Buffer<float>(whole_tiles(n), stream);
     }
     if (!metric.kernels) {
-        formula_points(points.prepared(), out, out.vectors.get(), out.half_norm.get(), out.point_error.get(),
-                       metric.params, stream);
+        formula_points(points.prepared(), out, out.vectors.get(), out.half_norm.get(),
+                       out.point_error.get(), metric.params, stream);
         return;
     }
     const bool entropies = out.form.least > 0,
@@ -374,7 +400,8 @@ void fill_filter(const DeviceRows& points, const DeviceMetric& metric, FilterVec
     else out.form.farthest = farthest_value(form);
 }
 
-FilterVectors prepare_form(const DeviceRows& points, const DeviceMetric& metric, cudaStream_t stream) {
+FilterVectors prepare_form(const DeviceRows& points, const DeviceMetric& metric,
+                           cudaStream_t stream) {
     FilterVectors out;
     out.form.stride = spread(points.rows.count);
     prepare_product(points, metric, 1, out, stream);

@@ -31,15 +31,16 @@ struct Sample {
     const double* row(std::int64_t r) const { return values.data() + r * d; }
 };
 
-// What neighbours of a sample's rows differ by: how far the keys of its nearest pairs are apart. Of few rows, as each
-// pair is evaluated operation by operation.
+// What neighbours of a sample's rows differ by: how far the keys of its nearest pairs are apart. Of
+// few rows, as each pair is evaluated operation by operation.
 double spread_of(const Sample& sample, const MetricSpec& metric) {
     constexpr std::int64_t most_rows = 24;
     const std::int64_t rows = std::min(sample.rows, most_rows);
     std::vector<double> keys;
     for (std::int64_t i = 0; i < rows; ++i) {
         for (std::int64_t j = 0; j < i; ++j) {
-            const double key = formula::evaluate(*metric.formula, metric.start, sample.row(i), sample.row(j), sample.d);
+            const double key = formula::evaluate(*metric.formula, metric.start, sample.row(i),
+                                                 sample.row(j), sample.d);
             if (std::isfinite(key)) keys.push_back(key);
         }
     }
@@ -54,7 +55,8 @@ bool filters_nothing(const FilterForm& form) {
     return std::isinf(form.lost);
 }
 
-void set_formula_form(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out, cudaStream_t stream) {
+void set_formula_form(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out,
+                      cudaStream_t stream) {
     FilterForm& form = out.form;
     // Of which the words are; the pass has a step of its own.
     form.direct.step = exact::Step::cityblock;
@@ -63,15 +65,17 @@ void set_formula_form(const DeviceRows& points, const DeviceMetric& metric, Filt
     form.width = direct_width(form.direct, metric.params.d);
     form.lost = std::numeric_limits<float>::infinity();
     const std::int64_t rows = std::min(points.rows.count, sample_rows), d = metric.params.d;
-    const Sample sample{sample_of(points, plain_rows(), form, rows, metric.params, stream), rows, d};
+    const Sample sample{sample_of(points, plain_rows(), form, rows, metric.params, stream), rows,
+                        d};
     double least = std::numeric_limits<double>::infinity(), most = -least;
     for (const double x : sample.values) {
         if (!std::isfinite(x)) continue;
         least = std::min(least, x);
         most = std::max(most, x);
     }
-    // An error that is a part of the key leaves few candidates wherever they are; one that is the same for all keys
-    // must be small beside what they differ by. About a deviation of Gaussian data's distances lies in a spread.
+    // An error that is a part of the key leaves few candidates wherever they are; one that is the
+    // same for all keys must be small beside what they differ by. About a deviation of Gaussian
+    // data's distances lies in a spread.
     constexpr double next_to_nothing = 0x1p-100, most_of_spread = 0.15;
     std::optional<formula::ErrorBound> best;
     formula::Range range{};
@@ -85,23 +89,27 @@ void set_formula_form(const DeviceRows& points, const DeviceMetric& metric, Filt
         if (best->absolute <= next_to_nothing) break;
     }
     if (!best) return;
-    if (best->absolute > next_to_nothing && !(best->absolute <= most_of_spread * spread_of(sample, metric.spec)))
+    if (best->absolute > next_to_nothing &&
+        !(best->absolute <= most_of_spread * spread_of(sample, metric.spec)))
         return;
     const double growth = (1 + best->relative) / (1 - best->relative);
     form.growth = form.rounded_growth = exact::round_up(growth * (1 + 0x1p-30));
-    // In f32 it may start elsewhere; a threshold has twice this, of which the absolute error takes 1 + 1 / growth.
+    // In f32 it may start elsewhere; a threshold has twice this, of which the absolute error takes
+    // 1 + 1 / growth.
     form.lost = exact::round_up(best->absolute * growth * (1 + 0x1p-30));
     out.range = range;
 }
 
-void formula_points(const PreparedRows& rows, const FilterVectors& of, void* words, float* half_norm,
-                    float* point_error, const metric::Params& params, cudaStream_t stream) {
+void formula_points(const PreparedRows& rows, const FilterVectors& of, void* words,
+                    float* half_norm, float* point_error, const metric::Params& params,
+                    cudaStream_t stream) {
     plain_rows().filter_points(rows, of.form, words, half_norm, point_error, params, stream);
     leave_out_points(rows, of.form, of.range, half_norm, point_error, params.d, stream);
 }
 
-void formula_queries(const PreparedRows& rows, const FilterVectors& of, void* words, float* query_error,
-                     std::uint8_t* unfit, const metric::Params& params, cudaStream_t stream) {
+void formula_queries(const PreparedRows& rows, const FilterVectors& of, void* words,
+                     float* query_error, std::uint8_t* unfit, const metric::Params& params,
+                     cudaStream_t stream) {
     plain_rows().filter_queries(rows, of.form, words, query_error, unfit, params, stream);
     leave_out_queries(rows, of.range, query_error, unfit, params.d, stream);
 }

@@ -19,8 +19,8 @@ namespace {
 // One choice after the other, and what the cheapest of them makes of the points.
 class Projecting {
 public:
-    Projecting(const FilterVectors& filter, std::int64_t n, ProjectionChoices choices, cudaStream_t stream,
-               const VectorSource* source)
+    Projecting(const FilterVectors& filter, std::int64_t n, ProjectionChoices choices,
+               cudaStream_t stream, const VectorSource* source)
         : filter_(filter),
           source_(source),
           choices_(choices),
@@ -30,9 +30,12 @@ public:
           costs_{.width = filter.form.width, .in_bytes = choices.byte_directions} {
         if (!sample_.serves()) return;
         const std::int64_t width = sample_.width(), made_of = sample_.made_of();
-        if (choices.byte_directions) costs_.passes = columns_of(tuning::byte_pass_columns, width, made_of);
-        else if (choices.directions) costs_.passes = columns_of(tuning::pass_columns, width, made_of);
-        if (choices.bytes && byte_width(width) <= most_byte_width) bytes_ = choose_coordinate_bytes(sample_);
+        if (choices.byte_directions)
+            costs_.passes = columns_of(tuning::byte_pass_columns, width, made_of);
+        else if (choices.directions)
+            costs_.passes = columns_of(tuning::pass_columns, width, made_of);
+        if (choices.bytes && byte_width(width) <= most_byte_width)
+            bytes_ = choose_coordinate_bytes(sample_);
         if (costs_.passes.empty() && !bytes_) return;
         if (!costs_.passes.empty()) sample_.find_columns(costs_.passes.back());
         try_columns(costs_.passes);
@@ -58,19 +61,23 @@ public:
         if (!(all ? keep_coordinates(sample_, bytes_, out)
                   : keep_directions(sample_, *best_, choices_.byte_directions, out)))
             return std::nullopt;
-        if (directions.bytes && directions.stages > 0 && directions.columns >= cell_directions && !source_)
-            if (auto cells = find_cells(sample_, filter_, n_, choices_)) out.cells = std::move(*cells);
+        if (directions.bytes && directions.stages > 0 && directions.columns >= cell_directions &&
+            !source_)
+            if (auto cells = find_cells(sample_, filter_, n_, choices_))
+                out.cells = std::move(*cells);
         directions.form.order = filter_.form.order;
         out.vectors = Buffer<char>(vector_bytes(directions.form, n_), stream_);
         out.half_norm = Buffer<float>(whole_tiles(n_), stream_);
         add_stages(out);
         FurtherRows further{};
-        std::ranges::transform(out.further, further.begin(), [](const Buffer<char>& rows) { return rows.get(); });
+        std::ranges::transform(out.further, further.begin(),
+                               [](const Buffer<char>& rows) { return rows.get(); });
         if (source_) project_runs(out);
         else
-            project_points(directions, sample_.rows(), n_, filter_.half_norm.get(), out.vectors.get(),
-                           out.half_norm.get(), further, stream_);
-        if (directions.bytes && choices_.byte_terms) out.byte_terms = make_byte_terms(out, n_, 1, stream_);
+            project_points(directions, sample_.rows(), n_, filter_.half_norm.get(),
+                           out.vectors.get(), out.half_norm.get(), further, stream_);
+        if (directions.bytes && choices_.byte_terms)
+            out.byte_terms = make_byte_terms(out, n_, 1, stream_);
         out.candidate_cost = costs_.candidate_cost(*best_, directions.stages);
         return out;
     }
@@ -79,7 +86,8 @@ private:
     void try_columns(const std::vector<int>& tried) {
         const bool in_bytes = costs_.in_bytes && !costs_.passes.empty();
         costs_.tried = tried;
-        costs_.shares = sample_.try_columns(tried, bytes_.chosen.slack, in_bytes ? costs_.passes.back() : 0);
+        costs_.shares =
+            sample_.try_columns(tried, bytes_.chosen.slack, in_bytes ? costs_.passes.back() : 0);
     }
     // Without memory for their rows stages are left out.
     void add_stages(ProjectedVectors& out) const {
@@ -103,11 +111,12 @@ private:
         for (std::int64_t first = 0; first < n_; first += step) {
             const std::int64_t count = std::min(step, n_ - first);
             const VectorRun run = (*source_)(first, count);
-            project_points(out.directions, run.vectors, count, run.half_norm, vectors.get(), half_norm.get(), {},
-                           stream_);
-            scatter_dense(vectors.get(), run.positions, count, vector_bytes(out.directions.form, 1), out.vectors.get(),
+            project_points(out.directions, run.vectors, count, run.half_norm, vectors.get(),
+                           half_norm.get(), {}, stream_);
+            scatter_dense(vectors.get(), run.positions, count, vector_bytes(out.directions.form, 1),
+                          out.vectors.get(), stream_);
+            scatter_dense(half_norm.get(), run.positions, count, sizeof(float), out.half_norm.get(),
                           stream_);
-            scatter_dense(half_norm.get(), run.positions, count, sizeof(float), out.half_norm.get(), stream_);
         }
     }
 
@@ -124,8 +133,9 @@ private:
 
 }  // namespace
 
-std::optional<ProjectedVectors> find_projection(const FilterVectors& filter, std::int64_t n, ProjectionChoices choices,
-                                                cudaStream_t stream, const VectorSource* source) {
+std::optional<ProjectedVectors> find_projection(const FilterVectors& filter, std::int64_t n,
+                                                ProjectionChoices choices, cudaStream_t stream,
+                                                const VectorSource* source) {
     return Projecting(filter, n, choices, stream, source).found();
 }
 

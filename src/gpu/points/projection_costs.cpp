@@ -1,4 +1,5 @@
-// Passes, what appends their candidates, and the rows of stages and of all coordinates that these are looked at by.
+// Passes, what appends their candidates, and the rows of stages and of all coordinates that these
+// are looked at by.
 #include "gpu/points/projection_costs.h"
 
 #include <algorithm>
@@ -10,11 +11,13 @@
 namespace kith::gpu {
 
 double ProjectionCosts::share(int columns) const {
-    return shares.columns[static_cast<std::size_t>(std::ranges::find(tried, columns) - tried.begin())];
+    return shares
+        .columns[static_cast<std::size_t>(std::ranges::find(tried, columns) - tried.begin())];
 }
 
 double ProjectionCosts::pass_cost(int columns) const {
-    return in_bytes ? tuning::byte_pair_cost(byte_numbers(columns)) : tuning::pair_cost(columns + 1);
+    return in_bytes ? tuning::byte_pair_cost(byte_numbers(columns))
+                    : tuning::pair_cost(columns + 1);
 }
 
 double ProjectionCosts::all_cost() const {
@@ -38,7 +41,8 @@ bool ProjectionCosts::stages_may_pay() const {
     });
 }
 
-std::optional<ChosenColumns> ProjectionCosts::cheapest(const ProjectionChoices& choices, bool bytes) const {
+std::optional<ChosenColumns> ProjectionCosts::cheapest(const ProjectionChoices& choices,
+                                                       bool bytes) const {
     std::optional<ChosenColumns> best;
     double least = std::numeric_limits<double>::infinity();
     const double row = tuning::reread_cost(width);
@@ -59,7 +63,9 @@ std::optional<ChosenColumns> ProjectionCosts::cheapest(const ProjectionChoices& 
             if (stage < choices.most_stages) stages += share(all) * stage_cost(columns, stage);
         }
     }
-    if (bytes) compare({}, tuning::byte_pair_cost(byte_width(width)) + shares.bytes * row, tuning::largest_byte_share);
+    if (bytes)
+        compare({}, tuning::byte_pair_cost(byte_width(width)) + shares.bytes * row,
+                tuning::largest_byte_share);
     return best;
 }
 
@@ -70,7 +76,8 @@ double ProjectionCosts::candidate_cost(ChosenColumns choice, int stages) const {
         return share(behind(choice.columns, stage)) / std::max(share(choice.columns), 1e-12);
     };
     double cost = left(stages) * row;
-    for (int stage = 0; stage < stages; ++stage) cost += left(stage) * stage_cost(choice.columns, stage);
+    for (int stage = 0; stage < stages; ++stage)
+        cost += left(stage) * stage_cost(choice.columns, stage);
     return cost;
 }
 

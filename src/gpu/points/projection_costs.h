@@ -1,5 +1,5 @@
-// What a search takes with so many directions and stages behind them, in picoseconds a pair, by what passes of a
-// sample.
+// What a search takes with so many directions and stages behind them, in picoseconds a pair, by
+// what passes of a sample.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ struct ProjectionCosts {
     double share(int columns) const;
     // Whether a search would be cheap enough if one stage left nothing.
     bool stages_may_pay() const;
-    // That with which a search is cheapest; none where none saves enough and it is not wanted always. `bytes`: all
-    // coordinates may be in 8 bits.
+    // That with which a search is cheapest; none where none saves enough and it is not wanted
+    // always. `bytes`: all coordinates may be in 8 bits.
     std::optional<ChosenColumns> cheapest(const ProjectionChoices& choices, bool bytes) const;
     // What looking at a candidate of a choice takes, by the stages that there are.
     double candidate_cost(ChosenColumns choice, int stages) const;

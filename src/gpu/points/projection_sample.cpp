@@ -22,7 +22,8 @@ static_assert(tuning::most_projected_width <= most_digit_depth);
 
 // Whether a filter has vectors of one term of products, which can be projected.
 bool can_project(const FilterForm& form) {
-    return !form.is_direct() && form.terms == 1 && form.least == 0 && form.width <= tuning::most_projected_width;
+    return !form.is_direct() && form.terms == 1 && form.least == 0 &&
+           form.width <= tuning::most_projected_width;
 }
 
 // `count` rows of a device's matrix, `columns` numbers of each, one behind the other.
@@ -32,20 +33,21 @@ std::vector<T> fetched(const T* from, std::int64_t stride, std::int64_t rows, st
     std::vector<T> out(static_cast<std::size_t>(rows * columns));
     const auto width = static_cast<std::size_t>(columns) * sizeof(T);
     InFlight copy(stream);
-    check(cudaMemcpy2DAsync(out.data(), width, from, static_cast<std::size_t>(stride) * sizeof(T), width,
-                            static_cast<std::size_t>(rows), cudaMemcpyDefault, stream),
+    check(cudaMemcpy2DAsync(out.data(), width, from, static_cast<std::size_t>(stride) * sizeof(T),
+                            width, static_cast<std::size_t>(rows), cudaMemcpyDefault, stream),
           "cudaMemcpy");
     copy.wait("sample");
     return out;
 }
 
 // Columns of a matrix to another, by the strides of both.
-void copy_columns(const double* from, std::int64_t from_stride, double* to, std::int64_t to_stride, std::int64_t rows,
-                  std::int64_t columns, cudaStream_t stream) {
+void copy_columns(const double* from, std::int64_t from_stride, double* to, std::int64_t to_stride,
+                  std::int64_t rows, std::int64_t columns, cudaStream_t stream) {
     constexpr auto element = sizeof(double);
-    check(cudaMemcpy2DAsync(
-              to, static_cast<std::size_t>(to_stride) * element, from, static_cast<std::size_t>(from_stride) * element,
-              static_cast<std::size_t>(columns) * element, static_cast<std::size_t>(rows), cudaMemcpyDefault, stream),
+    check(cudaMemcpy2DAsync(to, static_cast<std::size_t>(to_stride) * element, from,
+                            static_cast<std::size_t>(from_stride) * element,
+                            static_cast<std::size_t>(columns) * element,
+                            static_cast<std::size_t>(rows), cudaMemcpyDefault, stream),
           "cudaMemcpy");
 }
 
@@ -69,7 +71,8 @@ std::int64_t ProjectionSample::sampled(std::int64_t columns) const {
 std::vector<double> ProjectionSample::rows_of_sample(std::int64_t count) const {
     const std::vector<__half> halves = fetched(other_rows(), width(), count, width(), stream_);
     std::vector<double> rows(halves.size());
-    std::ranges::transform(halves, rows.begin(), [](__half x) { return static_cast<double>(__half2float(x)); });
+    std::ranges::transform(halves, rows.begin(),
+                           [](__half x) { return static_cast<double>(__half2float(x)); });
     return rows;
 }
 
@@ -91,15 +94,16 @@ bool ProjectionSample::find_further_columns(std::int64_t all) {
     const Buffer<double> known = std::move(matrix_);
     have_room(all);
     copy_columns(known.get(), stride, matrix_.get(), stride_, width(), usable, stream_);
-    find_further_directions(rows(), made_of_, matrix(usable), {matrix_.get() + usable, width(), all - usable, stride_},
-                            stream_);
+    find_further_directions(rows(), made_of_, matrix(usable),
+                            {matrix_.get() + usable, width(), all - usable, stride_}, stream_);
     return true;
 }
 
-PassingShares ProjectionSample::try_columns(const std::vector<int>& tried, double slack, std::int64_t byte_columns) {
+PassingShares ProjectionSample::try_columns(const std::vector<int>& tried, double slack,
+                                            std::int64_t byte_columns) {
     if (!tried.empty())
-        product(Operand<__half>{other_rows(), others_, width(), width(), 1}, matrix_.get(), stride_, tried.back(),
-                along_.get(), stride_, stream_);
+        product(Operand<__half>{other_rows(), others_, width(), width(), 1}, matrix_.get(), stride_,
+                tried.back(), along_.get(), stride_, stream_);
     const bool shifts = form().shifts_products();
     ProjectionTrial trial{.rows = other_rows(),
                           .count = others_,
@@ -129,7 +133,8 @@ double ProjectionSample::direction_slack(std::int64_t columns) const {
             sum += x;
             squares += x * x;
         }
-        const double variance = (squares - sum * sum / static_cast<double>(rows)) / static_cast<double>(rows);
+        const double variance =
+            (squares - sum * sum / static_cast<double>(rows)) / static_cast<double>(rows);
         all += variance;
         if (c >= LeadingDirections::most) beyond += variance;
     }

@@ -1,4 +1,5 @@
-// Rows of the points that a projection's columns are made of and tried on, and the columns that were found.
+// Rows of the points that a projection's columns are made of and tried on, and the columns that
+// were found.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -15,8 +16,8 @@
 
 namespace kith::gpu {
 
-// Of a filter's vectors, the first of which are a sample: some that columns are made of, then some that they are tried
-// on.
+// Of a filter's vectors, the first of which are a sample: some that columns are made of, then some
+// that they are tried on.
 class ProjectionSample {
 public:
     ProjectionSample(const FilterVectors& filter, std::int64_t n, cudaStream_t stream);
@@ -40,20 +41,24 @@ public:
     static std::int64_t whole_columns(std::int64_t columns) { return (columns + 63) / 64 * 64; }
     // The directions of a pass.
     void find_columns(std::int64_t columns);
-    // And those of stages, to `all` columns, behind as many of these as are of use; false, and nothing changed, where
-    // none is.
+    // And those of stages, to `all` columns, behind as many of these as are of use; false, and
+    // nothing changed, where none is.
     bool find_further_columns(std::int64_t all);
     // How many there are, with those that are of no use.
     std::int64_t found() const { return found_; }
-    Columns matrix(std::int64_t columns) const { return {matrix_.get(), width(), columns, stride_}; }
+    Columns matrix(std::int64_t columns) const {
+        return {matrix_.get(), width(), columns, stride_};
+    }
     // What the first other rows have along `count` columns from `first` on, since these were tried.
     Operand<double> along(std::int64_t first, std::int64_t rows, std::int64_t count) const {
         return {along_.get() + first, rows, count, stride_, 1};
     }
 
-    // What passes of the other rows along so many of the first columns each, ascending, and by numbers of 8 bits.
-    // `slack`: as of ProjectionTrial; byte_columns: so many of the columns are rounded to 8 bits.
-    PassingShares try_columns(const std::vector<int>& tried, double slack, std::int64_t byte_columns);
+    // What passes of the other rows along so many of the first columns each, ascending, and by
+    // numbers of 8 bits. `slack`: as of ProjectionTrial; byte_columns: so many of the columns are
+    // rounded to 8 bits.
+    PassingShares try_columns(const std::vector<int>& tried, double slack,
+                              std::int64_t byte_columns);
 
 private:
     void have_room(std::int64_t columns);

@@ -19,13 +19,16 @@ struct ProjectionTrial {
     std::int64_t stride;
     int choices;
     int columns[most_choices];  // numbers of first columns that are tried, ascending
-    // By how much values of numbers of 8 bits may lie below those of all coordinates, and below those of directions.
+    // By how much values of numbers of 8 bits may lie below those of all coordinates, and below
+    // those of directions.
     double slack, direction_slack;
-    bool square;  // a value is half of |x|^2 less the product, as of squared distances; else less the product
+    bool square;  // a value is half of |x|^2 less the product, as of squared distances; else less
+                  // the product
     const float* half_norm;  // of the rows, from which the product is taken instead; or null
 };
 
-// Shares of n points that pass, if they are as the sample is: for each choice, and by all coordinates in 8 bits.
+// Shares of n points that pass, if they are as the sample is: for each choice, and by all
+// coordinates in 8 bits.
 struct PassingShares {
     std::vector<double> columns;
     double bytes = 0;

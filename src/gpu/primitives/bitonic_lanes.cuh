@@ -1,7 +1,9 @@
-// Bitonic networks of groups of adjacent lanes: many small arrays at once, in the consecutive layout (bitonic.cuh).
-// They are one array over the registers of a block whose networks stop at the stride of a group (Hanak 2023, 4.2).
+// Bitonic networks of groups of adjacent lanes: many small arrays at once, in the consecutive
+// layout (bitonic.cuh). They are one array over the registers of a block whose networks stop at the
+// stride of a group (Hanak 2023, 4.2).
 //
-// A group has `lanes` lanes, a power of two up to 32, lane l of it the positions l * items + i. Whole warps call.
+// A group has `lanes` lanes, a power of two up to 32, lane l of it the positions l * items + i.
+// Whole warps call.
 #pragma once
 
 #include "gpu/primitives/bitonic.cuh"

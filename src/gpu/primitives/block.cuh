@@ -9,8 +9,8 @@ namespace kith::gpu {
 
 inline constexpr unsigned whole_warp = 0xffffffffu;
 
-// `block` threads that take steps together are a whole block, or 32 of them a warp of a larger one: a thread's number
-// among them, their barrier, and that which says of how many `x` is true.
+// `block` threads that take steps together are a whole block, or 32 of them a warp of a larger one:
+// a thread's number among them, their barrier, and that which says of how many `x` is true.
 template <int block>
 __device__ __forceinline__ int thread_of() {
     return static_cast<int>(block == 32 ? threadIdx.x % 32 : threadIdx.x);
@@ -26,8 +26,8 @@ __device__ __forceinline__ int barrier_count(bool x) {
     else return __syncthreads_count(x);
 }
 
-// Exclusive prefix of `x` over a block of `threads`; every thread must call. `total` receives the sum. warp_sums:
-// threads / 32 values in shared memory.
+// Exclusive prefix of `x` over a block of `threads`; every thread must call. `total` receives the
+// sum. warp_sums: threads / 32 values in shared memory.
 template <int threads, class T>
 __device__ __forceinline__ T block_prefix(T x, T* warp_sums, T& total) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -50,8 +50,9 @@ __device__ __forceinline__ T block_prefix(T x, T* warp_sums, T& total) {
     return before + sum - x;
 }
 
-// Places in a list for those of a lane's `entries` entries whose bit in `mask` is set: put(place, j) for entry j, with
-// places from *count (shared memory) on. The whole warp must call; one atomic operation for all of it.
+// Places in a list for those of a lane's `entries` entries whose bit in `mask` is set: put(place,
+// j) for entry j, with places from *count (shared memory) on. The whole warp must call; one atomic
+// operation for all of it.
 template <int entries, class Count, class Put>
 __device__ __forceinline__ void append(unsigned mask, Count* count, Put put) {
     unsigned lanes[entries];
@@ -68,14 +69,16 @@ __device__ __forceinline__ void append(unsigned mask, Count* count, Put put) {
     place = __shfl_sync(whole_warp, place, 0);
 #pragma unroll
     for (int j = 0; j < entries; ++j) {
-        if (mask >> j & 1u) put(place + static_cast<Count>(__popc(lanes[j] & ((1u << lane) - 1))), j);
+        if (mask >> j & 1u)
+            put(place + static_cast<Count>(__popc(lanes[j] & ((1u << lane) - 1))), j);
         place += static_cast<Count>(__popc(lanes[j]));
     }
 }
 
 // Appends those of a lane's entries whose bit in `mask` is set: put(place, entry).
 template <int entries, class T, class Put>
-__device__ __forceinline__ void append(unsigned mask, const T (&of)[entries], std::uint32_t* count, Put put) {
+__device__ __forceinline__ void append(unsigned mask, const T (&of)[entries], std::uint32_t* count,
+                                       Put put) {
     append<entries>(mask, count, [&](std::uint32_t place, int j) { put(place, of[j]); });
 }
 

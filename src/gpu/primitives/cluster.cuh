@@ -1,12 +1,14 @@
-// Blocks of a cluster that work on one thing: their barrier, and each other's shared memory. A cluster of one needs no
-// compute capability 9.0; what the names mean is in the PTX ISA (mapa, barrier.cluster).
+// Blocks of a cluster that work on one thing: their barrier, and each other's shared memory. A
+// cluster of one needs no compute capability 9.0; what the names mean is in the PTX ISA (mapa,
+// barrier.cluster).
 #pragma once
 
 #include "gpu/primitives/mbarrier.cuh"
 
 namespace kith::gpu {
 
-// The same object in block `rank` of the cluster: `shared` is a generic address of this block's shared memory.
+// The same object in block `rank` of the cluster: `shared` is a generic address of this block's
+// shared memory.
 template <class T>
 __device__ __forceinline__ T* in_block(T* shared, int rank) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -18,7 +20,8 @@ __device__ __forceinline__ T* in_block(T* shared, int rank) {
 #endif
 }
 
-// A barrier of all threads of all `blocks` blocks: what they wrote to shared memory before is seen by all behind it.
+// A barrier of all threads of all `blocks` blocks: what they wrote to shared memory before is seen
+// by all behind it.
 __device__ __forceinline__ void sync_blocks(int blocks) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     if (blocks > 1) {
@@ -29,7 +32,8 @@ __device__ __forceinline__ void sync_blocks(int blocks) {
     __syncthreads();
 }
 
-// The same in two halves, for what lies between; nothing that was written before need be seen behind it.
+// The same in two halves, for what lies between; nothing that was written before need be seen
+// behind it.
 __device__ __forceinline__ void arrive_at_blocks(int blocks) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     if (blocks > 1) asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");

@@ -1,5 +1,5 @@
-// CUB's algorithms of a whole device, without its marks for profilers, which are made when a library is loaded and
-// destroyed at exit.
+// CUB's algorithms of a whole device, without its marks for profilers, which are made when a
+// library is loaded and destroyed at exit.
 #pragma once
 
 #define CCCL_DISABLE_NVTX

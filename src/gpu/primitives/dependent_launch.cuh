@@ -3,7 +3,8 @@
 
 namespace kith::gpu {
 
-// A kernel that is launched so behind this one may be placed from here on, as multiprocessors become free.
+// A kernel that is launched so behind this one may be placed from here on, as multiprocessors
+// become free.
 __device__ __forceinline__ void let_next_begin() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

@@ -1,9 +1,11 @@
-// Whole numbers of three digits, where digits lie in memory, and what kernels that multiply them are given.
+// Whole numbers of three digits, where digits lie in memory, and what kernels that multiply them
+// are given.
 //
-// digits   x = 2^16 d1 + 2^8 d2 + d3, each from -128 to 127; the first is no less than -127, where |x| <= 127 * 2^16
-// vector   a row of one matrix, a column of the other: its depth is filled up with zeros to K-tiles of 64
-// panel    128 rows or 96 columns: for each K-tile three planes, of the first digits, the second and the third
-// plane    64 bytes of each vector, swizzled by 64 bytes as wgmma and TMA understand it: the four pieces of 16 bytes of
+// digits   x = 2^16 d1 + 2^8 d2 + d3, each from -128 to 127; the first is no less than -127, where
+// |x| <= 127 * 2^16 vector   a row of one matrix, a column of the other: its depth is filled up
+// with zeros to K-tiles of 64 panel    128 rows or 96 columns: for each K-tile three planes, of the
+// first digits, the second and the third plane    64 bytes of each vector, swizzled by 64 bytes as
+// wgmma and TMA understand it: the four pieces of 16 bytes of
 //          eight vectors lie so that the same piece of all of them fills every bank once
 #pragma once
 
@@ -72,17 +74,22 @@ struct Product {
 void multiply_sm80(const Product& product);
 void multiply_sm90a(const Product& product);
 
-// Sums of products of digits whose places add up to 2, 3 and 4: exactly what they stand for, times `unit`.
+// Sums of products of digits whose places add up to 2, 3 and 4: exactly what they stand for, times
+// `unit`.
 __device__ __forceinline__ double joined(int two, int three, int four, double unit) {
-    const long long whole = (static_cast<long long>(two) << 16) + (static_cast<long long>(three) << 8) + four;
+    const long long whole =
+        (static_cast<long long>(two) << 16) + (static_cast<long long>(three) << 8) + four;
     return static_cast<double>(whole) * unit;
 }
-// The numbers of 8 x 8 sums of which a thread has two of adjacent columns, `at` on, in each of the accumulators.
-__device__ __forceinline__ void store_two(const Product& product, std::int64_t row, std::int64_t column, double unit,
-                                          const int* two, const int* three, const int* four) {
+// The numbers of 8 x 8 sums of which a thread has two of adjacent columns, `at` on, in each of the
+// accumulators.
+__device__ __forceinline__ void store_two(const Product& product, std::int64_t row,
+                                          std::int64_t column, double unit, const int* two,
+                                          const int* three, const int* four) {
     if (row >= product.row_count || column >= product.column_count) return;
     double* const to = product.out + row * product.stride + column;
-    const double left = joined(two[0], three[0], four[0], unit), right = joined(two[1], three[1], four[1], unit);
+    const double left = joined(two[0], three[0], four[0], unit),
+                 right = joined(two[1], three[1], four[1], unit);
     if (product.in_pairs && column + 1 < product.column_count) {
         *reinterpret_cast<double2*>(to) = {left, right};
         return;
@@ -92,7 +99,9 @@ __device__ __forceinline__ void store_two(const Product& product, std::int64_t r
 }
 // What a whole number of a row's sums is in units of.
 __device__ __forceinline__ double row_unit(const Product& product, std::int64_t row) {
-    return row < product.row_count ? static_cast<double>(product.row_units[row]) * product.unit * 0x1p16 : 0.0;
+    return row < product.row_count
+               ? static_cast<double>(product.row_units[row]) * product.unit * 0x1p16
+               : 0.0;
 }
 
 }  // namespace kith::gpu::digits

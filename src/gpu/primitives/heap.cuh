@@ -1,4 +1,5 @@
-// A max-heap of packed entries in an array, of which one thread at a time takes hold: the step of heap sort.
+// A max-heap of packed entries in an array, of which one thread at a time takes hold: the step of
+// heap sort.
 #pragma once
 
 #include "gpu/primitives/packed.cuh"

@@ -6,11 +6,12 @@
 
 namespace kith::gpu {
 
-// put(j, entry) for the entries j in [first, last) of the merge of two sorted lists. The binary search along the
-// diagonal finds how many of the first `first` entries come from `a`.
+// put(j, entry) for the entries j in [first, last) of the merge of two sorted lists. The binary
+// search along the diagonal finds how many of the first `first` entries come from `a`.
 template <class Put>
-__device__ __forceinline__ void merge_part(const Packed* a, int a_count, const Packed* b, int b_count, int first,
-                                           int last, Tally& tally, Put put) {
+__device__ __forceinline__ void merge_part(const Packed* a, int a_count, const Packed* b,
+                                           int b_count, int first, int last, Tally& tally,
+                                           Put put) {
     int i = first > b_count ? first - b_count : 0, most = first < a_count ? first : a_count;
     while (i < most) {
         const int middle = (i + most) / 2;

@@ -1,4 +1,5 @@
-// Values as selectors compare them: (value, index) packed into one integer, so that ties break by the smaller index.
+// Values as selectors compare them: (value, index) packed into one integer, so that ties break by
+// the smaller index.
 #pragma once
 
 #include <cuda_runtime.h>

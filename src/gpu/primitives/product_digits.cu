@@ -41,7 +41,8 @@ struct FourDigits {
     }
 };
 
-__device__ __forceinline__ FourDigits four_digits(unsigned lower, unsigned upper, float per_unit, Squares& squares) {
+__device__ __forceinline__ FourDigits four_digits(unsigned lower, unsigned upper, float per_unit,
+                                                  Squares& squares) {
     const float2 a = __half22float2(*reinterpret_cast<const __half2*>(&lower)),
                  b = __half22float2(*reinterpret_cast<const __half2*>(&upper));
     FourDigits four;
@@ -49,8 +50,10 @@ __device__ __forceinline__ FourDigits four_digits(unsigned lower, unsigned upper
     four.set(1, a.y * per_unit, squares);
     four.set(2, b.x * per_unit, squares);
     four.set(3, b.y * per_unit, squares);
-    squares.second = __dp4a(static_cast<int>(four.second), static_cast<int>(four.second), squares.second);
-    squares.third = __dp4a(static_cast<int>(four.third), static_cast<int>(four.third), squares.third);
+    squares.second =
+        __dp4a(static_cast<int>(four.second), static_cast<int>(four.second), squares.second);
+    squares.third =
+        __dp4a(static_cast<int>(four.third), static_cast<int>(four.third), squares.third);
     return four;
 }
 
@@ -68,16 +71,19 @@ __device__ unsigned largest_bits(const uint4* from, int eights) {
 }
 
 // Rows of a last panel that there are not are zeros.
-__global__ void split_kernel(const __half* rows, std::int64_t count, std::int64_t padded, int depth, int k_tiles,
-                             DigitNorms norms, std::int8_t* panels, float* units, float* lost) {
-    const std::int64_t row = (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
+__global__ void split_kernel(const __half* rows, std::int64_t count, std::int64_t padded, int depth,
+                             int k_tiles, DigitNorms norms, std::int8_t* panels, float* units,
+                             float* lost) {
+    const std::int64_t row =
+        (blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x) / 32;
     if (row >= padded) return;
     const int lane = threadIdx.x % 32;
     const auto* const from = reinterpret_cast<const uint4*>(rows + row * depth);
     const unsigned largest = row < count ? largest_bits(from, depth / 8) : 0;
     const bool finite = largest < 0x7c00u;
     float unit = 1;
-    if (finite && largest > 0) unit = unit_of(__half2float(__ushort_as_half(static_cast<unsigned short>(largest))));
+    if (finite && largest > 0)
+        unit = unit_of(__half2float(__ushort_as_half(static_cast<unsigned short>(largest))));
     const float per_unit = 1 / unit;
     const int there = row < count && finite ? depth / piece : 0;
     Squares squares;
@@ -95,46 +101,54 @@ __global__ void split_kernel(const __half* rows, std::int64_t count, std::int64_
         }
         std::int8_t* const to = panels + piece_at<panel_rows>(row, c, k_tiles);
 #pragma unroll
-        for (int p = 0; p < planes; ++p) *reinterpret_cast<uint4*>(to + p * plane_bytes<panel_rows>) = out[p];
+        for (int p = 0; p < planes; ++p)
+            *reinterpret_cast<uint4*>(to + p * plane_bytes<panel_rows>) = out[p];
     }
     const double second = __reduce_add_sync(0xffffffffu, squares.second),
                  third = __reduce_add_sync(0xffffffffu, squares.third),
                  rest = warp_sum(static_cast<double>(squares.lost));
     if (lane != 0 || row >= count) return;
-    const double length = sqrt(second) * 0x1p8 * norms.third + sqrt(third) * (norms.second + norms.third) +
+    const double length = sqrt(second) * 0x1p8 * norms.third +
+                          sqrt(third) * (norms.second + norms.third) +
                           sqrt(rest * squares_slack) * norms.all;
     units[row] = unit;
-    lost[row] = finite ? __double2float_ru(length * static_cast<double>(unit) * slack) : __int_as_float(0x7f800000);
+    lost[row] = finite ? __double2float_ru(length * static_cast<double>(unit) * slack)
+                       : __int_as_float(0x7f800000);
 }
 
 }  // namespace
 
-void product(const __half* rows, std::int64_t count, const DigitMatrix& b, std::int64_t columns, double* out,
-             std::int64_t out_stride, float* lost, cudaStream_t stream, DigitInstructions instructions) {
+void product(const __half* rows, std::int64_t count, const DigitMatrix& b, std::int64_t columns,
+             double* out, std::int64_t out_stride, float* lost, cudaStream_t stream,
+             DigitInstructions instructions) {
     if (count == 0) return;
     const auto k_tiles = static_cast<int>(blocks_for(b.depth(), k_tile));
     const auto row_panels = static_cast<int>(blocks_for(count, panel_rows));
     const std::int64_t padded = std::int64_t{row_panels} * panel_rows;
-    const Buffer<std::int8_t> panels(std::int64_t{row_panels} * k_tiles * tile_bytes<panel_rows>, stream);
+    const Buffer<std::int8_t> panels(std::int64_t{row_panels} * k_tiles * tile_bytes<panel_rows>,
+                                     stream);
     const Buffer<float> units(count, stream);
     split_kernel<<<blocks_for(padded, item_warps), item_threads, 0, stream>>>(
-        rows, count, padded, static_cast<int>(b.depth()), k_tiles, b.norms(), panels.get(), units.get(), lost);
+        rows, count, padded, static_cast<int>(b.depth()), k_tiles, b.norms(), panels.get(),
+        units.get(), lost);
     check_launch("digits of rows");
-    const Product all{panels.get(),
-                      b.panels(),
-                      units.get(),
-                      b.unit(),
-                      k_tiles,
-                      row_panels,
-                      static_cast<int>(blocks_for(columns, panel_columns)),
-                      count,
-                      columns,
-                      out,
-                      out_stride,
-                      out_stride % 2 == 0 && reinterpret_cast<std::uintptr_t>(out) % sizeof(double2) == 0,
-                      stream};
+    const Product all{
+        panels.get(),
+        b.panels(),
+        units.get(),
+        b.unit(),
+        k_tiles,
+        row_panels,
+        static_cast<int>(blocks_for(columns, panel_columns)),
+        count,
+        columns,
+        out,
+        out_stride,
+        out_stride % 2 == 0 && reinterpret_cast<std::uintptr_t>(out) % sizeof(double2) == 0,
+        stream};
     if (instructions == DigitInstructions::any)
-        instructions = device_attributes().capability == 90 ? DigitInstructions::sm_90a : DigitInstructions::sm_80;
+        instructions = device_attributes().capability == 90 ? DigitInstructions::sm_90a
+                                                            : DigitInstructions::sm_80;
     if (instructions == DigitInstructions::sm_90a) multiply_sm90a(all);
     else multiply_sm80(all);
 }

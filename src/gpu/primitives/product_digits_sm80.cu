@@ -1,8 +1,8 @@
 // mma.sync of 16 x 8 x 32 and cp.async (compute capability 8.0 and later).
 //
 // grid     a block for each panel of rows and panel of columns; adjacent blocks share the rows
-// block    128 x 96 of the product, 12 warps; K-tiles go through two or three stages of shared memory
-// warp     32 x 32, three accumulators
+// block    128 x 96 of the product, 12 warps; K-tiles go through two or three stages of shared
+// memory warp     32 x 32, three accumulators
 #include "gpu/primitives/async_copy.cuh"
 #include "gpu/primitives/digit_panels.cuh"
 #include "gpu/primitives/ldmatrix.cuh"
@@ -13,12 +13,14 @@ namespace kith::gpu::digits {
 
 namespace {
 
-constexpr int tile = 32, warp_columns = panel_columns / tile, threads = panel_rows / tile * warp_columns * 32;
+constexpr int tile = 32, warp_columns = panel_columns / tile,
+              threads = panel_rows / tile * warp_columns * 32;
 constexpr int copied = threads * piece;  // bytes, by all threads once
 static_assert(tile_bytes<panel_rows> % copied == 0 && tile_bytes<panel_columns> % copied == 0);
 
 // d (16 x 8) += A (16 x 32) B' (8 x 32).
-__device__ __forceinline__ void mma_m16n8k32(int (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
+__device__ __forceinline__ void mma_m16n8k32(int (&d)[4], const std::uint32_t (&a)[4],
+                                             const std::uint32_t (&b)[2]) {
     asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
         "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
@@ -27,7 +29,8 @@ __device__ __forceinline__ void mma_m16n8k32(int (&d)[4], const std::uint32_t (&
 
 using Sums = int[2][4][4];  // of 16 rows and 8 columns each
 
-__device__ __forceinline__ void multiply(Sums& sums, const std::uint32_t (&a)[2][4], const std::uint32_t (&b)[4][2]) {
+__device__ __forceinline__ void multiply(Sums& sums, const std::uint32_t (&a)[2][4],
+                                         const std::uint32_t (&b)[4][2]) {
 #pragma unroll
     for (int i = 0; i < 2; ++i)
 #pragma unroll
@@ -42,10 +45,13 @@ __global__ void __launch_bounds__(threads, 1) digits_sm80(const __grid_constant_
     const int row_panel = static_cast<int>(blockIdx.x) / product.column_panels,
               column_panel = static_cast<int>(blockIdx.x) % product.column_panels;
     const std::int64_t k_tiles = product.k_tiles, own = threadIdx.x * piece;
-    const std::int8_t* const rows = product.rows + row_panel * k_tiles * tile_bytes<panel_rows> + own;
-    const std::int8_t* const columns = product.columns + column_panel * k_tiles * tile_bytes<panel_columns> + own;
+    const std::int8_t* const rows =
+        product.rows + row_panel * k_tiles * tile_bytes<panel_rows> + own;
+    const std::int8_t* const columns =
+        product.columns + column_panel * k_tiles * tile_bytes<panel_columns> + own;
     const auto copy = [&](int t) {
-        const std::uint32_t to = shared + t % stages * stage_bytes + static_cast<std::uint32_t>(own);
+        const std::uint32_t to =
+            shared + t % stages * stage_bytes + static_cast<std::uint32_t>(own);
         if (t < k_tiles) {
 #pragma unroll
             for (int at = 0; at < tile_bytes<panel_rows>; at += copied)
@@ -61,8 +67,8 @@ __global__ void __launch_bounds__(threads, 1) digits_sm80(const __grid_constant_
     // Where this lane reads: of 16 rows, and of 16 columns, one piece.
     const int row0 = warp / warp_columns * tile, column0 = warp % warp_columns * tile;
     const std::uint32_t of_rows = row0 * k_tile + swizzled(lane % 16, lane / 16);
-    const std::uint32_t of_columns =
-        tile_bytes<panel_rows> + column0 * k_tile + swizzled(lane / 16 * 8 + lane % 8, lane / 8 % 2);
+    const std::uint32_t of_columns = tile_bytes<panel_rows> + column0 * k_tile +
+                                     swizzled(lane / 16 * 8 + lane % 8, lane / 8 % 2);
 
     Sums two = {}, three = {}, four = {};
     for (int t = 0; t < stages - 1; ++t) copy(t);
@@ -78,10 +84,10 @@ __global__ void __launch_bounds__(threads, 1) digits_sm80(const __grid_constant_
             for (int p = 0; p < planes; ++p)
 #pragma unroll
                 for (int i = 0; i < 2; ++i) {
-                    ldmatrix_x4(a[p][i],
-                                stage + p * plane_bytes<panel_rows> + i * 16 * k_tile + (of_rows ^ k * 2 * piece));
-                    ldmatrix_x4(b[p][2 * i], stage + p * plane_bytes<panel_columns> + i * 16 * k_tile +
-                                                 (of_columns ^ k * 2 * piece));
+                    ldmatrix_x4(a[p][i], stage + p * plane_bytes<panel_rows> + i * 16 * k_tile +
+                                             (of_rows ^ k * 2 * piece));
+                    ldmatrix_x4(b[p][2 * i], stage + p * plane_bytes<panel_columns> +
+                                                 i * 16 * k_tile + (of_columns ^ k * 2 * piece));
                 }
             multiply(two, a[0], b[0]);
             multiply(three, a[0], b[1]);
@@ -97,8 +103,10 @@ __global__ void __launch_bounds__(threads, 1) digits_sm80(const __grid_constant_
         const double unit = row_unit(product, row);
 #pragma unroll
         for (int j = 0; j < 4; ++j)
-            store_two(product, row, std::int64_t{column_panel} * panel_columns + column0 + j * 8 + lane % 4 * 2, unit,
-                      two[i / 2][j] + i % 2 * 2, three[i / 2][j] + i % 2 * 2, four[i / 2][j] + i % 2 * 2);
+            store_two(product, row,
+                      std::int64_t{column_panel} * panel_columns + column0 + j * 8 + lane % 4 * 2,
+                      unit, two[i / 2][j] + i % 2 * 2, three[i / 2][j] + i % 2 * 2,
+                      four[i / 2][j] + i % 2 * 2);
     }
 }
 

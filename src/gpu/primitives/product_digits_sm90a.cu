@@ -1,13 +1,15 @@
 // wgmma of 64 x 96 x 32 and bulk copies (compute capability 9.0).
 //
-// grid        as many blocks as multiprocessors; persistent: a block takes every so-manieth pair of a panel of rows and
+// grid        as many blocks as multiprocessors; persistent: a block takes every so-manieth pair of
+// a panel of rows and
 //             a panel of columns, adjacent blocks share the rows
-// block       128 x 96 of the product: two consumer warpgroups and a producer warpgroup, of which one thread loads
-// warpgroup   64 x 96, three accumulators of 48 numbers a thread
+// block       128 x 96 of the product: two consumer warpgroups and a producer warpgroup, of which
+// one thread loads warpgroup   64 x 96, three accumulators of 48 numbers a thread
 //
-// K-tiles go through a pipeline of five stages of shared memory, in which the next pair's follow at once. A stage's
-// mbarrier `full` counts its bytes, `empty` the warpgroups whose wgmma have read it: writes and reads are of the async
-// proxy both, so that the arrival of one thread after wgmma.wait_group is enough.
+// K-tiles go through a pipeline of five stages of shared memory, in which the next pair's follow at
+// once. A stage's mbarrier `full` counts its bytes, `empty` the warpgroups whose wgmma have read
+// it: writes and reads are of the async proxy both, so that the arrival of one thread after
+// wgmma.wait_group is enough.
 #include <algorithm>
 
 #include "gpu/primitives/async_copy.cuh"
@@ -27,13 +29,15 @@ static_assert(group_rows == 64 && panel_columns == 96 && sums == 48);
 
 #if defined(KITH_SM_90A)
 
-// Registers of a thread of a producer and of a consumer, which give and take: (240 + 240 + 24) / 3 = 168.
+// Registers of a thread of a producer and of a consumer, which give and take: (240 + 240 + 24) / 3
+// = 168.
 constexpr int producer_registers = 24, consumer_registers = 240;
 
-// Of a plane: eight vectors are 512 bytes, swizzled by 64; advance by 32 bytes (2) per step of 32 digits.
+// Of a plane: eight vectors are 512 bytes, swizzled by 64; advance by 32 bytes (2) per step of 32
+// digits.
 __device__ __forceinline__ std::uint64_t descriptor(std::uint32_t address) {
-    return static_cast<std::uint64_t>((address & 0x3ffffu) >> 4) | std::uint64_t{1} << 16 | std::uint64_t{32} << 32 |
-           std::uint64_t{2} << 62;
+    return static_cast<std::uint64_t>((address & 0x3ffffu) >> 4) | std::uint64_t{1} << 16 |
+           std::uint64_t{32} << 32 | std::uint64_t{2} << 62;
 }
 // What wgmma.wait_group has made valid is not read before it.
 __device__ __forceinline__ void valid(int (&d)[sums]) {
@@ -52,16 +56,18 @@ struct Turn {
     }
 };
 
-__device__ __forceinline__ void load(const Product& product, int pairs, std::uint32_t shared, std::uint32_t full,
-                                     std::uint32_t empty) {
+__device__ __forceinline__ void load(const Product& product, int pairs, std::uint32_t shared,
+                                     std::uint32_t full, std::uint32_t empty) {
     Turn turn;
     for (int pair = blockIdx.x; pair < pairs; pair += gridDim.x) {
         const std::int64_t k_tiles = product.k_tiles;
-        const std::int8_t* rows = product.rows + pair / product.column_panels * k_tiles * tile_bytes<panel_rows>;
+        const std::int8_t* rows =
+            product.rows + pair / product.column_panels * k_tiles * tile_bytes<panel_rows>;
         const std::int8_t* columns =
             product.columns + pair % product.column_panels * k_tiles * tile_bytes<panel_columns>;
         for (int t = 0; t < product.k_tiles; ++t, turn.next()) {
-            const std::uint32_t to = shared + turn.stage * stage_bytes, barrier = full + turn.stage * 8;
+            const std::uint32_t to = shared + turn.stage * stage_bytes,
+                                barrier = full + turn.stage * 8;
             mbarrier_wait(empty + turn.stage * 8, turn.parity ^ 1);
             mbarrier_expect_tx(barrier, stage_bytes);
             bulk_copy(to, rows, tile_bytes<panel_rows>, barrier);
@@ -72,8 +78,8 @@ __device__ __forceinline__ void load(const Product& product, int pairs, std::uin
     }
 }
 
-__device__ __forceinline__ void consume(const Product& product, int pairs, std::uint32_t shared, std::uint32_t full,
-                                        std::uint32_t empty) {
+__device__ __forceinline__ void consume(const Product& product, int pairs, std::uint32_t shared,
+                                        std::uint32_t full, std::uint32_t empty) {
     const int lane = threadIdx.x % 32, row0 = static_cast<int>(threadIdx.x) / group * group_rows;
     Turn turn;
     for (int pair = blockIdx.x; pair < pairs; pair += gridDim.x) {
@@ -108,7 +114,8 @@ __device__ __forceinline__ void consume(const Product& product, int pairs, std::
         valid(three);
         valid(four);
         if (threadIdx.x % group == 0) mbarrier_arrive(read);
-        const std::int64_t column = std::int64_t{pair % product.column_panels} * panel_columns + lane % 4 * 2;
+        const std::int64_t column =
+            std::int64_t{pair % product.column_panels} * panel_columns + lane % 4 * 2;
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const std::int64_t row = std::int64_t{pair / product.column_panels} * panel_rows +
@@ -116,19 +123,20 @@ __device__ __forceinline__ void consume(const Product& product, int pairs, std::
             const double unit = row_unit(product, row);
 #pragma unroll
             for (int j = 0; j < sums / 4; ++j)
-                store_two(product, row, column + j * 8, unit, two + j * 4 + half * 2, three + j * 4 + half * 2,
-                          four + j * 4 + half * 2);
+                store_two(product, row, column + j * 8, unit, two + j * 4 + half * 2,
+                          three + j * 4 + half * 2, four + j * 4 + half * 2);
         }
     }
 }
 
 #endif
 
-__global__ void __launch_bounds__(threads, 1) digits_sm90a(const __grid_constant__ Product product, int pairs) {
+__global__ void __launch_bounds__(threads, 1)
+    digits_sm90a(const __grid_constant__ Product product, int pairs) {
 #if defined(KITH_SM_90A)
     extern __shared__ __align__(1024) char digits_shared[];
-    const std::uint32_t shared = shared_address(digits_shared), full = shared + stages * stage_bytes,
-                        empty = full + stages * 8;
+    const std::uint32_t shared = shared_address(digits_shared),
+                        full = shared + stages * stage_bytes, empty = full + stages * 8;
     if (threadIdx.x < stages) {
         mbarrier_init(full + threadIdx.x * 8, 1);
         mbarrier_init(empty + threadIdx.x * 8, consumers);
@@ -153,8 +161,8 @@ __global__ void __launch_bounds__(threads, 1) digits_sm90a(const __grid_constant
 void multiply_sm90a(const Product& product) {
     allow_shared_memory(digits_sm90a);
     const int pairs = product.row_panels * product.column_panels;
-    digits_sm90a<<<static_cast<unsigned>(std::min(pairs, device_attributes().multiprocessors)), threads, shared_bytes,
-                   product.stream>>>(product, pairs);
+    digits_sm90a<<<static_cast<unsigned>(std::min(pairs, device_attributes().multiprocessors)),
+                   threads, shared_bytes, product.stream>>>(product, pairs);
     check_launch("product of digits");
 }
 

@@ -11,9 +11,9 @@ namespace kith::gpu {
 
 namespace {
 
-// A block owns 128 x 64 of the product, a warp 32 x 32; 16 of the depth are in shared memory while the next are read.
-// The strides of its rows spread a quarter-warp's reads over all banks. Of few blocks each has a part of the depth:
-// as many as fill a device, `least_part` at least.
+// A block owns 128 x 64 of the product, a warp 32 x 32; 16 of the depth are in shared memory while
+// the next are read. The strides of its rows spread a quarter-warp's reads over all banks. Of few
+// blocks each has a part of the depth: as many as fill a device, `least_part` at least.
 constexpr int block_rows = 128, block_columns = 64, stage = 16, threads = 256;
 constexpr int few_blocks = 64, all_blocks = 256, least_part = 4 * stage;
 constexpr int a_stride = stage + 4, b_stage_stride = block_columns + 4;
@@ -26,29 +26,33 @@ __device__ __forceinline__ double value(__half x) {
     return static_cast<double>(__half2float(x));
 }
 
-// 16 x 8 sums, of which a thread has two of the upper and two of the lower 8 rows, and 8 of the depth: rows lane / 4
-// and that of the next 8, depths lane % 4 and that of the next 4.
-__device__ __forceinline__ void multiply(double (&sum)[4], const double (&upper)[2], const double (&lower)[2],
-                                         const double (&b)[2]) {
+// 16 x 8 sums, of which a thread has two of the upper and two of the lower 8 rows, and 8 of the
+// depth: rows lane / 4 and that of the next 8, depths lane % 4 and that of the next 4.
+__device__ __forceinline__ void multiply(double (&sum)[4], const double (&upper)[2],
+                                         const double (&lower)[2], const double (&b)[2]) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile(
-        "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
+        "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, "
+        "%9}, {%0, %1, %2, "
         "%3};"
         : "+d"(sum[0]), "+d"(sum[1]), "+d"(sum[2]), "+d"(sum[3])
         : "d"(upper[0]), "d"(lower[0]), "d"(upper[1]), "d"(lower[1]), "d"(b[0]), "d"(b[1]));
 #elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     for (int k = 0; k < 2; ++k) {
-        asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-                     : "+d"(sum[0]), "+d"(sum[1])
-                     : "d"(upper[k]), "d"(b[k]));
-        asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-                     : "+d"(sum[2]), "+d"(sum[3])
-                     : "d"(lower[k]), "d"(b[k]));
+        asm volatile(
+            "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+            : "+d"(sum[0]), "+d"(sum[1])
+            : "d"(upper[k]), "d"(b[k]));
+        asm volatile(
+            "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+            : "+d"(sum[2]), "+d"(sum[3])
+            : "d"(lower[k]), "d"(b[k]));
     }
 #endif
 }
 
-// Which element of a stage of `a` a thread reads as its i-th: adjacent threads read adjacent elements.
+// Which element of a stage of `a` a thread reads as its i-th: adjacent threads read adjacent
+// elements.
 template <bool by_row>
 __device__ __forceinline__ void place(int i, int& row, int& k) {
     const int at = static_cast<int>(threadIdx.x) + i * threads;
@@ -70,8 +74,8 @@ bool in_eights(const Operand<T>& a) {
 
 template <class T, bool by_row, bool eights>
 __global__ void __launch_bounds__(threads, 2)
-    product_kernel(Operand<T> a, const double* b, std::int64_t b_stride, std::int64_t columns, std::int64_t part,
-                   double* out, std::int64_t out_stride) {
+    product_kernel(Operand<T> a, const double* b, std::int64_t b_stride, std::int64_t columns,
+                   std::int64_t part, double* out, std::int64_t out_stride) {
     static_assert(!eights || (a_each == 8 && stage == 16));
     __shared__ alignas(16) double as[block_rows * a_stride], bs[stage * b_stage_stride];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -81,28 +85,33 @@ __global__ void __launch_bounds__(threads, 2)
     T a_next[eights ? 1 : a_each];
     uint4 a_eight{};
     double b_next[b_each];
-    const int own_row = static_cast<int>(threadIdx.x) / 2, own_depth = static_cast<int>(threadIdx.x) % 2 * 8;
+    const int own_row = static_cast<int>(threadIdx.x) / 2,
+              own_depth = static_cast<int>(threadIdx.x) % 2 * 8;
     // Of stages of `b` a thread reads one column, every fourth row.
     static_assert(threads % block_columns == 0);
     const int b_row = static_cast<int>(threadIdx.x) / block_columns,
               b_column = static_cast<int>(threadIdx.x) % block_columns;
     const bool column_there = first_column + b_column < columns;
-    const std::int64_t begin = blockIdx.z * part, end = begin + part < a.depth ? begin + part : a.depth;
+    const std::int64_t begin = blockIdx.z * part,
+                       end = begin + part < a.depth ? begin + part : a.depth;
     const double* b_at = b + (begin + b_row) * b_stride + first_column + b_column;
     out += blockIdx.z * a.rows * out_stride;
     const auto read = [&](std::int64_t depth) {
         if constexpr (eights) {
             const bool there = first_row + own_row < a.rows && depth + own_depth < a.depth;
-            a_eight = there ? __ldg(reinterpret_cast<const uint4*>(a.data + (first_row + own_row) * a.row_stride +
-                                                                   depth + own_depth))
-                            : uint4{};
+            a_eight = there
+                          ? __ldg(reinterpret_cast<const uint4*>(
+                                a.data + (first_row + own_row) * a.row_stride + depth + own_depth))
+                          : uint4{};
         } else {
 #pragma unroll
             for (int i = 0; i < a_each; ++i) {
                 int row = 0, k = 0;
                 place<by_row>(i, row, k);
                 const bool there = first_row + row < a.rows && depth + k < a.depth;
-                a_next[i] = there ? a.data[(first_row + row) * a.row_stride + (depth + k) * a.col_stride] : T{};
+                a_next[i] =
+                    there ? a.data[(first_row + row) * a.row_stride + (depth + k) * a.col_stride]
+                          : T{};
             }
         }
 #pragma unroll
@@ -146,7 +155,8 @@ __global__ void __launch_bounds__(threads, 2)
             for (int i = 0; i < 4; ++i)
 #pragma unroll
                 for (int j = 0; j < 2; ++j)
-                    right[i][j] = bs[(k + j * 4 + lane % 4) * b_stage_stride + column0 + i * 8 + lane / 4];
+                    right[i][j] =
+                        bs[(k + j * 4 + lane % 4) * b_stage_stride + column0 + i * 8 + lane / 4];
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
                 double left[2][2];
@@ -154,7 +164,8 @@ __global__ void __launch_bounds__(threads, 2)
                 for (int half = 0; half < 2; ++half)
 #pragma unroll
                     for (int j = 0; j < 2; ++j)
-                        left[half][j] = as[(row0 + (2 * i + half) * 8 + lane / 4) * a_stride + k + j * 4 + lane % 4];
+                        left[half][j] = as[(row0 + (2 * i + half) * 8 + lane / 4) * a_stride + k +
+                                           j * 4 + lane % 4];
 #pragma unroll
                 for (int j = 0; j < 4; ++j) multiply(sums[i][j], left[0], left[1], right[j]);
             }
@@ -168,13 +179,14 @@ __global__ void __launch_bounds__(threads, 2)
             for (int c = 0; c < 4; ++c) {
                 const std::int64_t row = first_row + row0 + i * 16 + c / 2 * 8 + lane / 4;
                 const std::int64_t column = first_column + column0 + j * 8 + lane % 4 * 2 + c % 2;
-                if (row < a.rows && column < columns) out[row * out_stride + column] = sums[i][j][c];
+                if (row < a.rows && column < columns)
+                    out[row * out_stride + column] = sums[i][j][c];
             }
 }
 
 // The sums of parts, one after the other.
-__global__ void sum_kernel(const double* parts, unsigned count, std::int64_t rows, std::int64_t columns, double* out,
-                           std::int64_t out_stride) {
+__global__ void sum_kernel(const double* parts, unsigned count, std::int64_t rows,
+                           std::int64_t columns, double* out, std::int64_t out_stride) {
     const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (at >= rows * columns) return;
     double sum = 0;
@@ -183,16 +195,17 @@ __global__ void sum_kernel(const double* parts, unsigned count, std::int64_t row
 }
 
 template <class T>
-void launch(const Operand<T>& a, const double* b, std::int64_t b_stride, std::int64_t columns, double* out,
-            std::int64_t out_stride, cudaStream_t stream) {
+void launch(const Operand<T>& a, const double* b, std::int64_t b_stride, std::int64_t columns,
+            double* out, std::int64_t out_stride, cudaStream_t stream) {
     dim3 grid(blocks_for(a.rows, block_rows), blocks_for(columns, block_columns));
     const std::int64_t blocks = std::int64_t{grid.x} * grid.y;
     std::int64_t part = std::max<std::int64_t>(a.depth, 1);
     if (blocks < few_blocks)
-        part =
-            std::max<std::int64_t>(least_part, blocks_for(a.depth * blocks, all_blocks * stage) * std::int64_t{stage});
+        part = std::max<std::int64_t>(
+            least_part, blocks_for(a.depth * blocks, all_blocks * stage) * std::int64_t{stage});
     grid.z = std::max(1u, blocks_for(a.depth, part));
-    auto* kernel = a.col_stride == 1 ? product_kernel<T, true, false> : product_kernel<T, false, false>;
+    auto* kernel =
+        a.col_stride == 1 ? product_kernel<T, true, false> : product_kernel<T, false, false>;
     if constexpr (sizeof(T) == 2)
         if (in_eights(a)) kernel = product_kernel<T, true, true>;
     if (grid.z == 1) {
@@ -203,20 +216,20 @@ void launch(const Operand<T>& a, const double* b, std::int64_t b_stride, std::in
     const Buffer<double> parts(grid.z * a.rows * columns, stream);
     kernel<<<grid, threads, 0, stream>>>(a, b, b_stride, columns, part, parts.get(), columns);
     check_launch("product");
-    sum_kernel<<<item_blocks(a.rows * columns), item_threads, 0, stream>>>(parts.get(), grid.z, a.rows, columns, out,
-                                                                           out_stride);
+    sum_kernel<<<item_blocks(a.rows * columns), item_threads, 0, stream>>>(
+        parts.get(), grid.z, a.rows, columns, out, out_stride);
     check_launch("product");
 }
 
 }  // namespace
 
-void product(const Operand<__half>& a, const double* b, std::int64_t b_stride, std::int64_t columns, double* out,
-             std::int64_t out_stride, cudaStream_t stream) {
+void product(const Operand<__half>& a, const double* b, std::int64_t b_stride, std::int64_t columns,
+             double* out, std::int64_t out_stride, cudaStream_t stream) {
     launch(a, b, b_stride, columns, out, out_stride, stream);
 }
 
-void product(const Operand<double>& a, const double* b, std::int64_t b_stride, std::int64_t columns, double* out,
-             std::int64_t out_stride, cudaStream_t stream) {
+void product(const Operand<double>& a, const double* b, std::int64_t b_stride, std::int64_t columns,
+             double* out, std::int64_t out_stride, cudaStream_t stream) {
     launch(a, b, b_stride, columns, out, out_stride, stream);
 }
 

@@ -6,9 +6,10 @@
 
 namespace kith::gpu {
 
-// The values of a row as packed entries. walk(take) calls take(entries, valid) with four entries of each lane, equally
-// often in every thread of the block; bit j of `valid` says whether entry j exists. Loads are 16 bytes wide wherever
-// the row's alignment allows, two of them in flight; one call's entries are in row order over the block's threads.
+// The values of a row as packed entries. walk(take) calls take(entries, valid) with four entries of
+// each lane, equally often in every thread of the block; bit j of `valid` says whether entry j
+// exists. Loads are 16 bytes wide wherever the row's alignment allows, two of them in flight; one
+// call's entries are in row order over the block's threads.
 template <int threads>
 struct RowWalk {
     const float* values;
@@ -20,12 +21,16 @@ struct RowWalk {
     template <class Take>
     __device__ __forceinline__ void walk(Take take) const {
         constexpr int loads = 2;
-        // Vector v holds the values 4 v - skew and the three behind it; those in [begin, end) lie within the row.
-        const auto skew = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(values) % 16 / sizeof(float));
-        const std::uint32_t begin = skew > 0, end = static_cast<std::uint32_t>((std::uint64_t{n} + skew) / 4);
+        // Vector v holds the values 4 v - skew and the three behind it; those in [begin, end) lie
+        // within the row.
+        const auto skew = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(values) % 16 /
+                                                     sizeof(float));
+        const std::uint32_t begin = skew > 0,
+                            end = static_cast<std::uint32_t>((std::uint64_t{n} + skew) / 4);
         const auto vectors = static_cast<std::uint32_t>((std::uint64_t{n} + skew + 3) / 4);
         const float* const aligned = values - skew;
-        for (std::uint32_t base = threadIdx.x; base - threadIdx.x < vectors; base += threads * loads) {
+        for (std::uint32_t base = threadIdx.x; base - threadIdx.x < vectors;
+             base += threads * loads) {
             float4 raw[loads];
 #pragma unroll
             for (int u = 0; u < loads; ++u) {
@@ -36,8 +41,9 @@ struct RowWalk {
 #pragma unroll
             for (int u = 0; u < loads; ++u) {
                 const std::uint32_t v = base + u * threads, i = 4 * v - skew;
-                const Packed entries[4] = {pack(raw[u].x, i, largest), pack(raw[u].y, i + 1, largest),
-                                           pack(raw[u].z, i + 2, largest), pack(raw[u].w, i + 3, largest)};
+                const Packed entries[4] = {
+                    pack(raw[u].x, i, largest), pack(raw[u].y, i + 1, largest),
+                    pack(raw[u].z, i + 2, largest), pack(raw[u].w, i + 3, largest)};
                 unsigned valid = 15;
                 if (v < begin || v >= end) {
                     valid = 0;
@@ -59,8 +65,8 @@ struct RowWalk {
     }
 };
 
-// The same for a list of entries. in_place: what `take` keeps may be appended from the list's front, as every step of
-// the block is read before any of it is written.
+// The same for a list of entries. in_place: what `take` keeps may be appended from the list's
+// front, as every step of the block is read before any of it is written.
 template <int threads, class T, bool in_place = false>
 struct ListWalk {
     const T* list;

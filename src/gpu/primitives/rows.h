@@ -17,10 +17,11 @@ struct Rows {
     KITH_HD double at(std::int64_t row, std::int64_t col) const {
         return exact::load(data, type, row * row_stride + col * col_stride);
     }
-    // Calls use(col, value) for every lanes-th column below `cols`, from `first` on, of a row whose elements lie side
-    // by side. Four elements are loaded before the first is used.
+    // Calls use(col, value) for every lanes-th column below `cols`, from `first` on, of a row whose
+    // elements lie side by side. Four elements are loaded before the first is used.
     template <int lanes, class Use>
-    KITH_HD void each(std::int64_t row, std::int64_t first, std::int64_t cols, const Use& use) const {
+    KITH_HD void each(std::int64_t row, std::int64_t first, std::int64_t cols,
+                      const Use& use) const {
         exact::with_elements(data, type, [&](const auto* elements) {
             constexpr int ahead = 4;
             const auto* const own = elements + row * row_stride;
@@ -42,7 +43,8 @@ inline Rows rows_of(const MatrixView& v) {
 
 // Rows [first, first + count) of `r`.
 inline Rows slice(Rows r, std::int64_t first, std::int64_t count) {
-    r.data = static_cast<const char*>(r.data) + first * r.row_stride * static_cast<std::int64_t>(size_of(r.type));
+    r.data = static_cast<const char*>(r.data) +
+             first * r.row_stride * static_cast<std::int64_t>(size_of(r.type));
     r.count = count;
     return r;
 }

@@ -7,8 +7,9 @@ namespace kith::gpu {
 
 namespace {
 
-__global__ void segments_kernel(const std::int32_t* counts, std::int64_t count_step, std::int64_t rows,
-                                std::int64_t stride, std::int64_t length, std::int64_t* begin, std::int64_t* end) {
+__global__ void segments_kernel(const std::int32_t* counts, std::int64_t count_step,
+                                std::int64_t rows, std::int64_t stride, std::int64_t length,
+                                std::int64_t* begin, std::int64_t* end) {
     const std::int64_t row = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (row >= rows) return;
     begin[row] = row * stride;
@@ -17,11 +18,11 @@ __global__ void segments_kernel(const std::int32_t* counts, std::int64_t count_s
 
 }  // namespace
 
-RowSegments row_segments(const std::int32_t* counts, std::int64_t count_step, std::int64_t rows, std::int64_t stride,
-                         std::int64_t length, cudaStream_t stream) {
+RowSegments row_segments(const std::int32_t* counts, std::int64_t count_step, std::int64_t rows,
+                         std::int64_t stride, std::int64_t length, cudaStream_t stream) {
     RowSegments segments{{rows, stream}, {rows, stream}};
-    segments_kernel<<<item_blocks(rows), item_threads, 0, stream>>>(counts, count_step, rows, stride, length,
-                                                                    segments.begin.get(), segments.end.get());
+    segments_kernel<<<item_blocks(rows), item_threads, 0, stream>>>(
+        counts, count_step, rows, stride, length, segments.begin.get(), segments.end.get());
     check_launch("row_segments");
     return segments;
 }

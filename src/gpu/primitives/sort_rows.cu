@@ -1,7 +1,8 @@
-// Sorting the selected entries of each row by (key, id): the few smallest of many rows in the registers of a warp, else
-// a bitonic sort in shared memory where a row fits, CUB's segmented radix sort twice (ids, then stably keys) where it
-// does not. select/sort_result.cu does the same with packed entries of 8 bytes, which one comparison and one sort
-// order; keys of 64 bits do not leave room for an id.
+// Sorting the selected entries of each row by (key, id): the few smallest of many rows in the
+// registers of a warp, else a bitonic sort in shared memory where a row fits, CUB's segmented radix
+// sort twice (ids, then stably keys) where it does not. select/sort_result.cu does the same with
+// packed entries of 8 bytes, which one comparison and one sort order; keys of 64 bits do not leave
+// room for an id.
 #include "gpu/primitives/sort_rows.h"
 
 #include "gpu/primitives/bitonic.cuh"
@@ -24,14 +25,16 @@ __device__ bool precedes(std::uint64_t ka, std::uint32_t ia, std::uint64_t kb, s
 }
 
 // A missing entry, and one whose key is missing, has no final id.
-__device__ __forceinline__ void put(const SortedRows& out, std::int64_t cell, std::uint64_t key, std::uint32_t id) {
+__device__ __forceinline__ void put(const SortedRows& out, std::int64_t cell, std::uint64_t key,
+                                    std::uint32_t id) {
     out.keys[cell] = key;
     out.ids[cell] = id;
     if (out.final_ids) out.final_ids[cell] = key == ~std::uint64_t{0} ? -1 : std::int64_t{id};
 }
 
-// A block owns a row; entries are padded with the largest (key, id) to a power of two. Where a row has many more than
-// k, a threshold for the upper words of its keys leaves little more than k to sort.
+// A block owns a row; entries are padded with the largest (key, id) to a power of two. Where a row
+// has many more than k, a threshold for the upper words of its keys leaves little more than k to
+// sort.
 template <int mine>
 __global__ void __launch_bounds__(threads)
     bitonic_rows(const std::uint64_t* keys, const std::uint32_t* ids, const std::int32_t* counts,
@@ -52,7 +55,8 @@ __global__ void __launch_bounds__(threads)
 #pragma unroll
         for (int i = 0; i < mine; ++i)
             words[i] = at(i) < there ? static_cast<std::uint32_t>(own[i] >> 32) : ~std::uint32_t{0};
-        most = sampling::word_threshold<threads>(words, static_cast<int>(k), static_cast<int>(k / 4) + 8, sums, count,
+        most = sampling::word_threshold<threads>(words, static_cast<int>(k),
+                                                 static_cast<int>(k / 4) + 8, sums, count,
                                                  [](std::uint32_t w) { return w; });
         count = min(count, there);
     }
@@ -91,7 +95,8 @@ __global__ void __launch_bounds__(threads)
     });
     for (std::int64_t i = threadIdx.x; i < k; i += threads) {
         const bool there_is = i < count;
-        put(out, row * k + i, there_is ? key[i] : ~std::uint64_t{0}, there_is ? id[i] : ~std::uint32_t{0});
+        put(out, row * k + i, there_is ? key[i] : ~std::uint64_t{0},
+            there_is ? id[i] : ~std::uint32_t{0});
     }
 }
 
@@ -102,7 +107,8 @@ __global__ void __launch_bounds__(threads)
                  std::int64_t count_step, std::int64_t rows, std::int64_t stride, SortedRows out) {
     const std::int64_t row = (blockIdx.x * static_cast<std::int64_t>(threads) + threadIdx.x) / 32;
     if (row >= rows) return;
-    const int lane = threadIdx.x % 32, count = counts[row * count_step], k = static_cast<int>(out.k);
+    const int lane = threadIdx.x % 32, count = counts[row * count_step],
+              k = static_cast<int>(out.k);
     WarpNearest<held> best;
     KeyAndId last{no_key, ~std::uint32_t{0}};
     for (int first = 0; first < count; first += 32) {
@@ -118,8 +124,9 @@ __global__ void __launch_bounds__(threads)
         if (r * 32 + lane < k) put(out, row * k + r * 32 + lane, best[r].key, best[r].id);
 }
 
-__global__ void take_first(const std::uint64_t* keys, const std::uint32_t* ids, const std::int32_t* counts,
-                           std::int64_t count_step, std::int64_t rows, std::int64_t stride, SortedRows out) {
+__global__ void take_first(const std::uint64_t* keys, const std::uint32_t* ids,
+                           const std::int32_t* counts, std::int64_t count_step, std::int64_t rows,
+                           std::int64_t stride, SortedRows out) {
     const std::int64_t cell = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (cell >= rows * out.k) return;
     const std::int64_t row = cell / out.k, i = cell % out.k;
@@ -133,8 +140,8 @@ __global__ void take_first(const std::uint64_t* keys, const std::uint32_t* ids, 
 void sort_rows(const EntryRows& in, const SortedRows& out, cudaStream_t stream) {
     if (tuning::sorts_by_warps(in.rows, in.most, out.k)) {
         auto* const kernel = out.k <= 32 ? nearest_rows<1> : nearest_rows<4>;
-        kernel<<<blocks_for(in.rows, threads / 32), threads, 0, stream>>>(in.keys, in.ids, in.counts, in.count_step,
-                                                                          in.rows, in.stride, out);
+        kernel<<<blocks_for(in.rows, threads / 32), threads, 0, stream>>>(
+            in.keys, in.ids, in.counts, in.count_step, in.rows, in.stride, out);
         check_launch("nearest_rows");
         return;
     }
@@ -146,8 +153,8 @@ void sort_rows(const EntryRows& in, const SortedRows& out, cudaStream_t stream) 
             check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                        static_cast<int>(sort_in_shared * 12)),
                   "shared memory of bitonic_rows");
-            kernel<<<static_cast<unsigned>(in.rows), threads, static_cast<std::size_t>(bytes), stream>>>(
-                in.keys, in.ids, in.counts, in.count_step, in.stride, out);
+            kernel<<<static_cast<unsigned>(in.rows), threads, static_cast<std::size_t>(bytes),
+                     stream>>>(in.keys, in.ids, in.counts, in.count_step, in.stride, out);
         };
         if (size <= 4 * threads) launch(bitonic_rows<4>);
         else if (size <= 16 * threads) launch(bitonic_rows<16>);
@@ -158,19 +165,20 @@ void sort_rows(const EntryRows& in, const SortedRows& out, cudaStream_t stream) 
     const std::int64_t cells = in.rows * in.stride;
     Buffer<std::uint64_t> keys_a(cells, stream), keys_b(cells, stream);
     Buffer<std::uint32_t> ids_a(cells, stream), ids_b(cells, stream);
-    const RowSegments segments = row_segments(in.counts, in.count_step, in.rows, in.stride, in.most, stream);
+    const RowSegments segments =
+        row_segments(in.counts, in.count_step, in.rows, in.stride, in.most, stream);
     with_temporary("segmented sort", stream, [&](void* temporary, std::size_t& bytes) {
-        return cub::DeviceSegmentedRadixSort::SortPairs(temporary, bytes, in.ids, ids_a.get(), in.keys, keys_a.get(),
-                                                        cells, in.rows, segments.begin.get(), segments.end.get(), 0, 32,
-                                                        stream);
+        return cub::DeviceSegmentedRadixSort::SortPairs(
+            temporary, bytes, in.ids, ids_a.get(), in.keys, keys_a.get(), cells, in.rows,
+            segments.begin.get(), segments.end.get(), 0, 32, stream);
     });
     with_temporary("segmented sort", stream, [&](void* temporary, std::size_t& bytes) {
-        return cub::DeviceSegmentedRadixSort::SortPairs(temporary, bytes, keys_a.get(), keys_b.get(), ids_a.get(),
-                                                        ids_b.get(), cells, in.rows, segments.begin.get(),
-                                                        segments.end.get(), 0, 64, stream);
+        return cub::DeviceSegmentedRadixSort::SortPairs(
+            temporary, bytes, keys_a.get(), keys_b.get(), ids_a.get(), ids_b.get(), cells, in.rows,
+            segments.begin.get(), segments.end.get(), 0, 64, stream);
     });
-    take_first<<<item_blocks(in.rows * out.k), item_threads, 0, stream>>>(keys_b.get(), ids_b.get(), in.counts,
-                                                                          in.count_step, in.rows, in.stride, out);
+    take_first<<<item_blocks(in.rows * out.k), item_threads, 0, stream>>>(
+        keys_b.get(), ids_b.get(), in.counts, in.count_step, in.rows, in.stride, out);
     check_launch("take_first");
 }
 

@@ -3,17 +3,20 @@
 
 #include <cuda_runtime.h>
 
-// Counts `amount` in slot `slot` of `counts` in builds with KITH_COUNT_OPERATIONS; nothing elsewhere.
+// Counts `amount` in slot `slot` of `counts` in builds with KITH_COUNT_OPERATIONS; nothing
+// elsewhere.
 #ifdef KITH_COUNT_OPERATIONS
-#define KITH_COUNT(counts, slot, amount) atomicAdd(&(counts)[slot], static_cast<unsigned long long>(amount))
+#define KITH_COUNT(counts, slot, amount) \
+    atomicAdd(&(counts)[slot], static_cast<unsigned long long>(amount))
 #else
 #define KITH_COUNT(counts, slot, amount) static_cast<void>(0)
 #endif
 
 namespace kith::gpu {
 
-// Slot 0 of SelectJob::counts: comparisons of two entries (radix sort: digits taken). Slot 1: entries written. Slot 2:
-// comparisons of radix sort's local sorts. Empty in builds without KITH_COUNT_OPERATIONS.
+// Slot 0 of SelectJob::counts: comparisons of two entries (radix sort: digits taken). Slot 1:
+// entries written. Slot 2: comparisons of radix sort's local sorts. Empty in builds without
+// KITH_COUNT_OPERATIONS.
 struct Tally {
 #ifdef KITH_COUNT_OPERATIONS
     unsigned long long amounts[3] = {};

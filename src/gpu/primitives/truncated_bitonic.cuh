@@ -1,10 +1,11 @@
-// The steps of the truncated bitonic sort, TBiS (Sismanis 2012, 3.1), of a block on entries in shared memory: lists of
-// `length` entries, a power of two, are sorted in alternating directions; the minima of two neighbouring lists are a
-// bitonic list, which is merged; the maxima purged.
+// The steps of the truncated bitonic sort, TBiS (Sismanis 2012, 3.1), of a block on entries in
+// shared memory: lists of `length` entries, a power of two, are sorted in alternating directions;
+// the minima of two neighbouring lists are a bitonic list, which is merged; the maxima purged.
 //
-// A thread owns up to four pairs of every step; pairs of steps up to 32 stay within a warp. Lists of several rows may
-// lie one after the other, each row's a power of two: neighbours are of one row until it has one list left. A list
-// ascends where the bit `length` of its first place is 0, and descends elsewhere.
+// A thread owns up to four pairs of every step; pairs of steps up to 32 stay within a warp. Lists
+// of several rows may lie one after the other, each row's a power of two: neighbours are of one row
+// until it has one list left. A list ascends where the bit `length` of its first place is 0, and
+// descends elsewhere.
 #pragma once
 
 #include "gpu/primitives/bitonic.cuh"
@@ -28,9 +29,10 @@ __device__ __forceinline__ void merge(Packed* data, int size, int run, Tally& ta
     __syncthreads();
 }
 
-// From `size` entries in any order to the sorted lists of the first `kept` places. Barriers lie before the first use,
-// which is the caller's, and after the last.
-__device__ __forceinline__ void truncate(Packed* data, int size, int length, int kept, Tally& tally) {
+// From `size` entries in any order to the sorted lists of the first `kept` places. Barriers lie
+// before the first use, which is the caller's, and after the last.
+__device__ __forceinline__ void truncate(Packed* data, int size, int length, int kept,
+                                         Tally& tally) {
     for (int run = 2; run <= length; run *= 2) merge(data, size, run, tally);
     while (size > kept) {
         size /= 2;
@@ -55,9 +57,10 @@ __device__ __forceinline__ void truncate(Packed* data, int size, int length, int
     }
 }
 
-// The first sorted lists of `data` become those of `best`; later ones (`history`) leave the smaller half of both.
-__device__ __forceinline__ void keep_best(Packed* best, const Packed* data, int size, int length, bool history,
-                                          Tally& tally) {
+// The first sorted lists of `data` become those of `best`; later ones (`history`) leave the smaller
+// half of both.
+__device__ __forceinline__ void keep_best(Packed* best, const Packed* data, int size, int length,
+                                          bool history, Tally& tally) {
     for (int i = threadIdx.x; i < size; i += threads) {
         if (history) {
             best[i] = min(best[i], data[i ^ (length - 1)]);

@@ -23,8 +23,8 @@ __device__ __forceinline__ double warp_sum(double x) {
     for (int half = 16; half > 0; half /= 2) x += __shfl_xor_sync(0xffffffffu, x, half);
     return x;
 }
-// The group of `lanes` neighbouring lanes that this one is in, as a mask of the warp; and sums over such groups, whose
-// neighbours may have left.
+// The group of `lanes` neighbouring lanes that this one is in, as a mask of the warp; and sums over
+// such groups, whose neighbours may have left.
 template <int lanes>
 __device__ __forceinline__ unsigned group_mask() {
     if constexpr (lanes == 32) return 0xffffffffu;
@@ -33,7 +33,8 @@ __device__ __forceinline__ unsigned group_mask() {
 template <int lanes>
 __device__ __forceinline__ double group_sum(double x) {
 #pragma unroll
-    for (int half = lanes / 2; half > 0; half /= 2) x += __shfl_xor_sync(group_mask<lanes>(), x, half);
+    for (int half = lanes / 2; half > 0; half /= 2)
+        x += __shfl_xor_sync(group_mask<lanes>(), x, half);
     return x;
 }
 

@@ -7,8 +7,8 @@
 
 namespace kith::gpu {
 
-// Keys are unsigned numbers in the order of the distances (exact/order.h, or the bits of doubles that are not
-// negative).
+// Keys are unsigned numbers in the order of the distances (exact/order.h, or the bits of doubles
+// that are not negative).
 struct KeyAndId {
     std::uint64_t key;
     std::uint32_t id;
@@ -24,7 +24,8 @@ __device__ __forceinline__ KeyAndId of_lane(const KeyAndId& x, int lane) {
 __device__ __forceinline__ KeyAndId across(const KeyAndId& x, int mask) {
     return {__shfl_xor_sync(whole_warp, x.key, mask), __shfl_xor_sync(whole_warp, x.id, mask)};
 }
-// Word by word: a choice between two structs would be one of addresses, and keep them out of registers.
+// Word by word: a choice between two structs would be one of addresses, and keep them out of
+// registers.
 __device__ __forceinline__ KeyAndId choose(bool which, const KeyAndId& yes, const KeyAndId& no) {
     return {which ? yes.key : no.key, which ? yes.id : no.id};
 }
@@ -60,8 +61,9 @@ public:
         for (; lanes; lanes &= lanes - 1) insert(of_lane(own, __ffs(lanes) - 1));
     }
 
-    // One of each lane that has `any`: the candidates in order, then the smaller ones of both lists: of the list's
-    // upper end and the candidates in reverse, which leaves a bitonic sequence.
+    // One of each lane that has `any`: the candidates in order, then the smaller ones of both
+    // lists: of the list's upper end and the candidates in reverse, which leaves a bitonic
+    // sequence.
     __device__ __forceinline__ void merge(const KeyAndId& own, bool any) {
         const int lane = threadIdx.x % 32;
         KeyAndId x = choose(any, own, {no_key, 0xffffffffu});
@@ -69,19 +71,22 @@ public:
         for (int group = 2; group <= 32; group *= 2) {
             x = keep(x, across(x, group - 1), lane & (group / 2));
 #pragma unroll 1
-            for (int stride = group / 4; stride > 0; stride /= 2) x = keep(x, across(x, stride), lane & stride);
+            for (int stride = group / 4; stride > 0; stride /= 2)
+                x = keep(x, across(x, stride), lane & stride);
         }
         best_[rows - 1] = keep(best_[rows - 1], across(x, 31), false);
         merge_rows<rows / 2>();
 #pragma unroll 1
         for (int stride = 16; stride > 0; stride /= 2) {
 #pragma unroll
-            for (int r = 0; r < rows; ++r) best_[r] = keep(best_[r], across(best_[r], stride), lane & stride);
+            for (int r = 0; r < rows; ++r)
+                best_[r] = keep(best_[r], across(best_[r], stride), lane & stride);
         }
     }
 
 private:
-    // More than so many are sorted and merged: that takes about as many instructions as inserting them.
+    // More than so many are sorted and merged: that takes about as many instructions as inserting
+    // them.
     static constexpr int most_inserted = 10;
 
     __device__ __forceinline__ void insert(const KeyAndId& x) {
@@ -91,7 +96,8 @@ private:
         for (int r = 0; r < rows; ++r) place += __popc(__ballot_sync(whole_warp, best_[r] < x));
 #pragma unroll
         for (int r = rows - 1; r >= 0; --r) {
-            KeyAndId before{__shfl_up_sync(whole_warp, best_[r].key, 1), __shfl_up_sync(whole_warp, best_[r].id, 1)};
+            KeyAndId before{__shfl_up_sync(whole_warp, best_[r].key, 1),
+                            __shfl_up_sync(whole_warp, best_[r].id, 1)};
             if (r > 0) {
                 const KeyAndId carried = of_lane(best_[r > 0 ? r - 1 : 0], 31);
                 before = choose(lane == 0, carried, before);

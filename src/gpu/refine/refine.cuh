@@ -1,5 +1,6 @@
-// Canonical distances of candidates. A block owns a query (or a slice of its candidates), a warp four candidates at a
-// time, a lane one of the 32 partial sums of each: the four rows are read together, and their trees reduced together.
+// Canonical distances of candidates. A block owns a query (or a slice of its candidates), a warp
+// four candidates at a time, a lane one of the 32 partial sums of each: the four rows are read
+// together, and their trees reduced together.
 #pragma once
 
 #include "gpu/metric/kernels.h"
@@ -7,11 +8,12 @@
 
 namespace kith::gpu {
 
-// Reduces the partial accumulators of four candidates by xor 16, 8, 4, 2, 1. At the first two steps a lane sends the
-// half that it does not keep; combine() commutes, so each pair's accumulators are the canonical ones. Lane 8 j ends
-// with those of candidate j, in `out`.
+// Reduces the partial accumulators of four candidates by xor 16, 8, 4, 2, 1. At the first two steps
+// a lane sends the half that it does not keep; combine() commutes, so each pair's accumulators are
+// the canonical ones. Lane 8 j ends with those of candidate j, in `out`.
 template <class M>
-__device__ __forceinline__ void combine_four(const double (&a)[4][M::accumulators], double (&out)[M::accumulators]) {
+__device__ __forceinline__ void combine_four(const double (&a)[4][M::accumulators],
+                                             double (&out)[M::accumulators]) {
     constexpr int A = M::accumulators;
     // out = own joined with what the other lane sends.
     const auto join = [](double(&own)[A], const double(&sent)[A], int half) {
@@ -20,7 +22,8 @@ __device__ __forceinline__ void combine_four(const double (&a)[4][M::accumulator
         for (int i = 0; i < A; ++i) other[i] = __shfl_xor_sync(0xffffffffu, sent[i], half);
         M::template combine<ScalarOps<double>>(own, other);
     };
-    const auto select = [](bool which, const double(&yes)[A], const double(&no)[A], double(&to)[A]) {
+    const auto select = [](bool which, const double(&yes)[A], const double(&no)[A],
+                           double(&to)[A]) {
 #pragma unroll
         for (int i = 0; i < A; ++i) to[i] = which ? yes[i] : no[i];
     };
@@ -49,7 +52,8 @@ __global__ void __launch_bounds__(256) refine_batches(RefineTask task, metric::P
     const double* const aux_q = task.queries.aux + q * metric::max_aux;
     const std::uint32_t* const ids = task.ids + q * task.capacity;
     const int count = task.counts[q], d = static_cast<int>(params.d);
-    const float* const query = static_cast<const float*>(task.queries.rows.data) + q * task.queries.rows.row_stride;
+    const float* const query =
+        static_cast<const float*>(task.queries.rows.data) + q * task.queries.rows.row_stride;
     for (int c = (static_cast<int>(blockIdx.y) * warps + warp) * batch; c < count;
          c += static_cast<int>(gridDim.y) * warps * batch) {
         std::int64_t x[batch];
@@ -59,17 +63,21 @@ __global__ void __launch_bounds__(256) refine_batches(RefineTask task, metric::P
         for (int j = 0; j < batch; ++j) {
             x[j] = ids[min(c + j, count - 1)];
             aux_x[j] = task.points.aux + x[j] * metric::max_aux;
-            if (plain) row[j] = static_cast<const float*>(task.points.rows.data) + x[j] * task.points.rows.row_stride;
+            if (plain)
+                row[j] = static_cast<const float*>(task.points.rows.data) +
+                         x[j] * task.points.rows.row_stride;
         }
         double a[batch][M::accumulators] = {};
 #pragma unroll 4
         for (int i = lane; i < d; i += 32) {
             const double constant = metric::constant<M>(params, i);
-            const double qi =
-                M::template map<O>(plain ? static_cast<double>(query[i]) : task.queries.rows.at(q, i), aux_q, constant);
+            const double qi = M::template map<O>(
+                plain ? static_cast<double>(query[i]) : task.queries.rows.at(q, i), aux_q,
+                constant);
 #pragma unroll
             for (int j = 0; j < batch; ++j) {
-                const double raw = plain ? static_cast<double>(row[j][i]) : task.points.rows.at(x[j], i);
+                const double raw =
+                    plain ? static_cast<double>(row[j][i]) : task.points.rows.at(x[j], i);
                 M::template step<O>(a[j], qi, M::template map<O>(raw, aux_x[j], constant), params);
             }
         }
@@ -78,9 +86,10 @@ __global__ void __launch_bounds__(256) refine_batches(RefineTask task, metric::P
         const int own = lane / 8;
         if (lane % 8 == 0 && c + own < count) {
             const std::int64_t point = own & 2 ? (own & 1 ? x[3] : x[2]) : (own & 1 ? x[1] : x[0]);
-            const double rank =
-                exact::ordered_rank(M::finish(total, aux_q, task.points.aux + point * metric::max_aux, params));
-            task.keys[q * task.capacity + c + own] = rank_key(rank, !task.queries.nan[q] && !task.points.nan[point]);
+            const double rank = exact::ordered_rank(
+                M::finish(total, aux_q, task.points.aux + point * metric::max_aux, params));
+            task.keys[q * task.capacity + c + own] =
+                rank_key(rank, !task.queries.nan[q] && !task.points.nan[point]);
         }
     }
 }
@@ -101,7 +110,9 @@ __global__ void refine_whole(RefineTask task, metric::Params params) {
         __syncwarp();
         const double rank = whole_rank<M>(t, params);
         __syncwarp();
-        if (lane == 0) task.keys[q * task.capacity + c] = rank_key(rank, !task.queries.nan[q] && !task.points.nan[x]);
+        if (lane == 0)
+            task.keys[q * task.capacity + c] =
+                rank_key(rank, !task.queries.nan[q] && !task.points.nan[x]);
     }
 }
 

@@ -23,7 +23,8 @@ CallMemory::Idle& CallMemory::idle(int device) {
 }
 
 void* CallMemory::Blocks::take(std::size_t of_bytes) {
-    const auto found = std::ranges::find_if(all, [of_bytes](const Block& b) { return b.bytes == of_bytes; });
+    const auto found =
+        std::ranges::find_if(all, [of_bytes](const Block& b) { return b.bytes == of_bytes; });
     if (found == all.end()) return nullptr;
     void* const data = found->data;
     bytes -= of_bytes;
@@ -68,12 +69,14 @@ CallMemory::~CallMemory() {
     const std::lock_guard lock(of_device.mutex);
     while (!freed_.all.empty()) {
         of_device.blocks.add(freed_.first());
-        while (of_device.blocks.too_many()) return_to_pool(of_device.blocks.first().data, trim_.stream);
+        while (of_device.blocks.too_many())
+            return_to_pool(of_device.blocks.first().data, trim_.stream);
     }
 }
 
 CallMemory* CallMemory::of(int device, cudaStream_t stream) {
-    return current && current->trim_.device == device && current->trim_.stream == stream ? current : nullptr;
+    return current && current->trim_.device == device && current->trim_.stream == stream ? current
+                                                                                         : nullptr;
 }
 
 void* CallMemory::take(int device, std::size_t bytes, cudaStream_t stream) {

@@ -1,5 +1,5 @@
-// Small blocks of device memory that a call uses again, and leaves to the next one. Asking the pool for one and giving
-// it back takes 3.6 us (an H100's host), and a search of one query has ten.
+// Small blocks of device memory that a call uses again, and leaves to the next one. Asking the pool
+// for one and giving it back takes 3.6 us (an H100's host), and a search of one query has ten.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -17,13 +17,13 @@
 
 namespace kith::gpu {
 
-// Tools that watch accesses see more of blocks that are as long as they were asked to be and used once. Not while a
-// call is under way.
+// Tools that watch accesses see more of blocks that are as long as they were asked to be and used
+// once. Not while a call is under way.
 inline std::atomic<bool> keeps_blocks = true;
 
-// What a call on a device frees on its stream and thread it takes again without the pool; what is left at its end, when
-// all of its work is over, the next call does, on any stream. At last the pool is trimmed. Declared before all buffers
-// of the call.
+// What a call on a device frees on its stream and thread it takes again without the pool; what is
+// left at its end, when all of its work is over, the next call does, on any stream. At last the
+// pool is trimmed. Declared before all buffers of the call.
 class CallMemory {
 public:
     CallMemory(int device, cudaStream_t stream);
@@ -34,11 +34,12 @@ public:
     // The end of the call's work, of which nothing may be enqueued afterwards. Throws what it met.
     void wait(const char* what) { work_.wait(what); }
 
-    // Of the thread's call, where it is on that device and stream: a block of so many bytes, or null; whether it has
-    // kept one.
+    // Of the thread's call, where it is on that device and stream: a block of so many bytes, or
+    // null; whether it has kept one.
     static void* take(int device, std::size_t bytes, cudaStream_t stream);
     static bool keep(void* data, int device, std::size_t bytes, cudaStream_t stream) noexcept;
-    // What waits for the next call on a device; gives that, and what the thread's calls have kept, back to the pool.
+    // What waits for the next call on a device; gives that, and what the thread's calls have kept,
+    // back to the pool.
     static std::int64_t idle_bytes(int device);
     static void give_back(int device, cudaStream_t stream) noexcept;
 

@@ -17,7 +17,9 @@ struct InjectedFault {
     static constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
     static inline std::atomic<std::int64_t> checks_left = none;
 
-    static bool now() { return checks_left.load(std::memory_order_relaxed) != none && checks_left.fetch_sub(1) == 0; }
+    static bool now() {
+        return checks_left.load(std::memory_order_relaxed) != none && checks_left.fetch_sub(1) == 0;
+    }
 };
 
 inline void check(cudaError_t status, const char* what) {

@@ -29,7 +29,8 @@ cudaKernel_t compiled_kernel(const std::string& text, const char* name, bool fus
     const std::lock_guard lock(libraries.get().mutex);
     cudaLibrary_t& library = libraries.get().all[{device, fuse, text}];
     if (!library) {
-        const std::vector<char> image = compile_cuda(text, device_attributes(device).capability, fuse);
+        const std::vector<char> image =
+            compile_cuda(text, device_attributes(device).capability, fuse);
         check(cudaLibraryLoadData(&library, image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
               "cudaLibraryLoadData");
     }

@@ -7,8 +7,8 @@
 
 namespace kith::gpu {
 
-// Kernel `name` of a text (see compile_cuda) for the current device: compiled at the first call. Safe from several
-// threads.
+// Kernel `name` of a text (see compile_cuda) for the current device: compiled at the first call.
+// Safe from several threads.
 cudaKernel_t compiled_kernel(const std::string& text, const char* name, bool fuse = false);
 
 }  // namespace kith::gpu

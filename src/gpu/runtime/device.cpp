@@ -22,8 +22,8 @@ namespace kith::gpu {
 
 namespace {
 
-// Set in a child of a process that had found its devices, or was looking for them. The driver's state is of no use
-// there, and mutexes may be held by threads that the child does not have.
+// Set in a child of a process that had found its devices, or was looking for them. The driver's
+// state is of no use there, and mutexes may be held by threads that the child does not have.
 constinit std::atomic<bool> forked = false;
 enum class DeviceSearch { not_begun, running, found_none, found_some };
 constinit std::atomic<DeviceSearch> search_for_devices = DeviceSearch::not_begun;
@@ -33,7 +33,8 @@ void mark_child() {
 }
 constinit std::atomic<bool> marks_children = false;
 constexpr const char* after_fork =
-    "CUDA cannot be used in a process that was forked from one that has used it (start it anew instead, as with "
+    "CUDA cannot be used in a process that was forked from one that has used it (start it anew "
+    "instead, as with "
     "multiprocessing's \"spawn\")";
 
 struct Presence {
@@ -42,7 +43,8 @@ struct Presence {
 };
 
 std::unique_ptr<const Presence> look_for_devices() {
-    // Before the driver is asked, whose locks a child may find held. Registered twice it does no harm.
+    // Before the driver is asked, whose locks a child may find held. Registered twice it does no
+    // harm.
     if (!marks_children) {
         if (pthread_atfork(nullptr, nullptr, mark_child) != 0) throw std::bad_alloc();
         marks_children = true;
@@ -57,7 +59,8 @@ std::unique_ptr<const Presence> look_for_devices() {
         int driver = 0;
         cudaDriverGetVersion(&driver);
         found->reason = driver == 0 ? "no NVIDIA driver" : cudaGetErrorString(status);
-        if (status == cudaErrorInitializationError) found->reason += ", as in a process forked from a user of CUDA";
+        if (status == cudaErrorInitializationError)
+            found->reason += ", as in a process forked from a user of CUDA";
     } else if (found->count == 0) {
         found->reason = "no CUDA device";
     }
@@ -72,8 +75,8 @@ const Presence& presence() {
     return known_presence.get(look_for_devices);
 }
 
-// Held while the dynamic linker is asked, and through every fork(): a child that finds the linker's lists half changed
-// by a thread of its parent cannot ask it any more.
+// Held while the dynamic linker is asked, and through every fork(): a child that finds the linker's
+// lists half changed by a thread of its parent cannot ask it any more.
 constinit std::mutex linker_mutex;
 constinit std::atomic<bool> linker_held_at_fork = false;
 // Whether the thread that forks has it: what holds it at a fork may be registered twice.
@@ -91,14 +94,16 @@ void release_linker() {
 
 std::unique_lock<std::mutex> lock_linker() {
     if (!linker_held_at_fork) {
-        if (pthread_atfork(hold_linker, release_linker, release_linker) != 0) throw std::bad_alloc();
+        if (pthread_atfork(hold_linker, release_linker, release_linker) != 0)
+            throw std::bad_alloc();
         linker_held_at_fork = true;
     }
     return std::unique_lock(linker_mutex);
 }
 
-// How many shared objects were loaded since the process began: while that stays, what was not among them is not now.
-// dlopen() would look for it in all folders each time, which takes as long as a small search.
+// How many shared objects were loaded since the process began: while that stays, what was not among
+// them is not now. dlopen() would look for it in all folders each time, which takes as long as a
+// small search.
 unsigned long long loads_so_far() {
     unsigned long long loads = 0;
     const auto first = [](dl_phdr_info* info, std::size_t, void* out) {
@@ -114,8 +119,8 @@ constinit std::atomic<bool> context_seen = false;
 // What loads_so_far() said when the driver was not loaded; under the linker's mutex.
 constinit unsigned long long driver_absent_after = 0;
 
-// Whether somebody in this process has made a CUDA context: without one no memory is a device's. Starts nothing, and
-// opens no device.
+// Whether somebody in this process has made a CUDA context: without one no memory is a device's.
+// Starts nothing, and opens no device.
 bool has_context() {
     if (context_seen) return true;
     const std::unique_lock lock = lock_linker();
@@ -127,11 +132,13 @@ bool has_context() {
         return false;
     }
     const auto count = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuDeviceGetCount"));
-    const auto state = reinterpret_cast<int (*)(int, unsigned*, int*)>(dlsym(driver, "cuDevicePrimaryCtxGetState"));
+    const auto state = reinterpret_cast<int (*)(int, unsigned*, int*)>(
+        dlsym(driver, "cuDevicePrimaryCtxGetState"));
     const auto current = reinterpret_cast<int (*)(void**)>(dlsym(driver, "cuCtxGetCurrent"));
     int devices = 0;
     bool found = false;
-    if (count && state && current && count(&devices) == 0) {  // CUDA_SUCCESS: cuInit() has been called
+    if (count && state && current &&
+        count(&devices) == 0) {  // CUDA_SUCCESS: cuInit() has been called
         void* context = nullptr;
         found = current(&context) == 0 && context;
         for (int device = 0; device < devices && !found; ++device) {
@@ -177,7 +184,8 @@ const KnownDevice& known_device(int device) {
         cudaDeviceProp p{};
         check(cudaGetDeviceProperties(&p, device), "cudaGetDeviceProperties");
         const DeviceAttributes attributes{p.multiProcessorCount, p.major * 10 + p.minor,
-                                          static_cast<int>(p.sharedMemPerBlockOptin), p.l2CacheSize};
+                                          static_cast<int>(p.sharedMemPerBlockOptin),
+                                          p.l2CacheSize};
         return std::make_unique<const KnownDevice>(
             KnownDevice{p.name, attributes, static_cast<std::int64_t>(p.totalGlobalMem)});
     });
@@ -205,7 +213,8 @@ const DeviceAttributes& device_attributes() {
 DeviceInfo device_facts(int device) {
     refuse_after_fork();
     const KnownDevice& known = known_device(device);
-    return {known.name, known.attributes.capability, known.attributes.multiprocessors, known.total_bytes, 0};
+    return {known.name, known.attributes.capability, known.attributes.multiprocessors,
+            known.total_bytes, 0};
 }
 
 DeviceInfo device_info(int device) {
@@ -228,7 +237,8 @@ int device_of(const void* data) {
         cudaGetLastError();
         return host_memory;
     }
-    return a.type == cudaMemoryTypeDevice ? a.device : host_memory;  // managed memory counts as the host's
+    return a.type == cudaMemoryTypeDevice ? a.device
+                                          : host_memory;  // managed memory counts as the host's
 }
 
 }  // namespace
@@ -243,7 +253,8 @@ std::shared_ptr<void> call_stream(int device) {
 }
 
 void copy(void* to, const void* from, std::size_t bytes) {
-    // Who copies between memories has named a device: whether has_context() sees its context does not matter.
+    // Who copies between memories has named a device: whether has_context() sees its context does
+    // not matter.
     const bool absent = forked || device_count() == 0;
     const int source = absent ? host_memory : device_of(from);
     const int device = absent || source != host_memory ? source : device_of(to);

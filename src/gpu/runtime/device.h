@@ -12,8 +12,8 @@ namespace kith::gpu {
 // Devices beyond are not looked at.
 inline constexpr int max_devices = 64;
 
-// Throws device in a process that was forked from one that had found its devices, or was looking for
-// them: CUDA cannot be used there.
+// Throws device in a process that was forked from one that had found its devices, or was looking
+// for them: CUDA cannot be used there.
 void refuse_after_fork();
 // Whether this is such a process.
 bool used_before_fork();
@@ -23,7 +23,8 @@ std::int64_t device_bytes(int device);
 // The device that is current for this thread.
 int current_device();
 
-// What launches depend on. Asking for it takes milliseconds and it never changes: asked for once per device.
+// What launches depend on. Asking for it takes milliseconds and it never changes: asked for once
+// per device.
 struct DeviceAttributes {
     int multiprocessors = 0;
     int capability = 0;    // 90 for 9.0
@@ -40,7 +41,8 @@ class DeviceScope {
 public:
     explicit DeviceScope(int device) {
         refuse_after_fork();
-        cudaGetLastError();  // what an earlier call of the program's own left is not an error of ours
+        cudaGetLastError();  // what an earlier call of the program's own left is not an error of
+                             // ours
         check(cudaGetDevice(&previous_), "cudaGetDevice");
         if (device != previous_) check(cudaSetDevice(device), "cudaSetDevice");
     }

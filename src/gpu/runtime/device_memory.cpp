@@ -31,7 +31,8 @@ cudaMemPool_t pool(int device) {
         cudaMemPool_t made = nullptr;
         check(cudaMemPoolCreate(&made, &props), "cudaMemPoolCreate");
         std::uint64_t keep = std::numeric_limits<std::uint64_t>::max();
-        check(cudaMemPoolSetAttribute(made, cudaMemPoolAttrReleaseThreshold, &keep), "cudaMemPoolSetAttribute");
+        check(cudaMemPoolSetAttribute(made, cudaMemPoolAttrReleaseThreshold, &keep),
+              "cudaMemPoolSetAttribute");
         p = made;
     }
     return p;
@@ -39,10 +40,11 @@ cudaMemPool_t pool(int device) {
 
 constinit std::atomic<std::uint64_t> allocations = 0;
 
-// Of small blocks a multiple of an eighth of the next smaller power of two, so that calls which differ a little find
-// each other's.
+// Of small blocks a multiple of an eighth of the next smaller power of two, so that calls which
+// differ a little find each other's.
 std::size_t block_bytes(std::size_t bytes) {
-    if (bytes > tuning::largest_kept_block || !keeps_blocks.load(std::memory_order_relaxed)) return bytes;
+    if (bytes > tuning::largest_kept_block || !keeps_blocks.load(std::memory_order_relaxed))
+        return bytes;
     const std::size_t unit = std::max(std::bit_ceil(bytes) / 16, tuning::least_kept_block);
     return (bytes + unit - 1) / unit * unit;
 }
@@ -75,7 +77,9 @@ DeviceBlock allocate(std::size_t asked, cudaStream_t stream) {
 void release(const DeviceBlock& block, cudaStream_t stream) noexcept {
     if (!block.data) return;
     const std::size_t bytes = block_bytes(block.bytes);
-    if (bytes <= tuning::largest_kept_block && CallMemory::keep(block.data, block.device, bytes, stream)) return;
+    if (bytes <= tuning::largest_kept_block &&
+        CallMemory::keep(block.data, block.device, bytes, stream))
+        return;
     return_to_pool(block.data, stream);
 }
 
@@ -94,16 +98,20 @@ void trim_pool(int device, cudaStream_t stream) noexcept {
         if (bytes.held - bytes.used <= kept) return;
         CallMemory::give_back(device, stream);
         check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
-        check(cudaMemPoolTrimTo(pool(device), static_cast<std::size_t>(bytes.used + kept)), "cudaMemPoolTrimTo");
+        check(cudaMemPoolTrimTo(pool(device), static_cast<std::size_t>(bytes.used + kept)),
+              "cudaMemPoolTrimTo");
     } catch (const Error&) {  // the memory stays where it was
     }
 }
 
 PoolBytes pool_bytes(int device) {
     std::uint64_t held = 0, used = 0;
-    check(cudaMemPoolGetAttribute(pool(device), cudaMemPoolAttrReservedMemCurrent, &held), "cudaMemPoolGetAttribute");
-    check(cudaMemPoolGetAttribute(pool(device), cudaMemPoolAttrUsedMemCurrent, &used), "cudaMemPoolGetAttribute");
-    return {static_cast<std::int64_t>(held), static_cast<std::int64_t>(used) - CallMemory::idle_bytes(device)};
+    check(cudaMemPoolGetAttribute(pool(device), cudaMemPoolAttrReservedMemCurrent, &held),
+          "cudaMemPoolGetAttribute");
+    check(cudaMemPoolGetAttribute(pool(device), cudaMemPoolAttrUsedMemCurrent, &used),
+          "cudaMemPoolGetAttribute");
+    return {static_cast<std::int64_t>(held),
+            static_cast<std::int64_t>(used) - CallMemory::idle_bytes(device)};
 }
 
 }  // namespace kith::gpu

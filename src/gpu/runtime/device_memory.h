@@ -11,8 +11,8 @@
 
 namespace kith::gpu {
 
-// Bytes on the current device, ordered on `stream`; freed blocks stay with the thread's call (call_memory.h), where
-// there is one, or in the pool, for whatever asks next, until it is trimmed.
+// Bytes on the current device, ordered on `stream`; freed blocks stay with the thread's call
+// (call_memory.h), where there is one, or in the pool, for whatever asks next, until it is trimmed.
 struct DeviceBlock {
     void* data = nullptr;
     std::size_t bytes = 0;  // as asked for
@@ -24,17 +24,20 @@ void release(const DeviceBlock& block, cudaStream_t stream) noexcept;
 void return_to_pool(void* data, cudaStream_t stream) noexcept;
 // How often the process has allocated.
 std::uint64_t allocations_so_far();
-// Gives back what the pool of a device holds beyond what is in use and tuning::kept_bytes, so that other libraries can
-// have it. Only memory that was freed before `stream` came to where it is; waits for that.
+// Gives back what the pool of a device holds beyond what is in use and tuning::kept_bytes, so that
+// other libraries can have it. Only memory that was freed before `stream` came to where it is;
+// waits for that.
 void trim_pool(int device, cudaStream_t stream) noexcept;
 // Does so at the end of a scope, or with its owner: declared before whatever frees memory.
 struct TrimAtEnd {
     int device;
     cudaStream_t stream;
     std::uint64_t before;
-    TrimAtEnd(int on, cudaStream_t after) : device(on), stream(after), before(allocations_so_far()) {}
+    TrimAtEnd(int on, cudaStream_t after)
+        : device(on), stream(after), before(allocations_so_far()) {}
     ~TrimAtEnd() {
-        if (allocations_so_far() != before) trim_pool(device, stream);  // asking the pool is not free
+        if (allocations_so_far() != before)
+            trim_pool(device, stream);  // asking the pool is not free
     }
     TrimAtEnd(const TrimAtEnd&) = delete;
     TrimAtEnd& operator=(const TrimAtEnd&) = delete;
@@ -51,7 +54,8 @@ class Buffer {
 public:
     Buffer() = default;
     Buffer(std::int64_t size, cudaStream_t stream)
-        : block_(size > 0 ? allocate(static_cast<std::size_t>(size) * sizeof(T), stream) : DeviceBlock{}),
+        : block_(size > 0 ? allocate(static_cast<std::size_t>(size) * sizeof(T), stream)
+                          : DeviceBlock{}),
           size_(size),
           stream_(stream) {}
     ~Buffer() { release(block_, stream_); }
@@ -63,7 +67,8 @@ public:
     T* get() const { return static_cast<T*>(block_.data); }
     std::int64_t size() const { return size_; }
     void clear_to(int byte) {
-        if (block_.data) check(cudaMemsetAsync(block_.data, byte, block_.bytes, stream_), "cudaMemset");
+        if (block_.data)
+            check(cudaMemsetAsync(block_.data, byte, block_.bytes, stream_), "cudaMemset");
     }
 
 private:

@@ -11,7 +11,8 @@ Library::Library(std::string name, const std::string& stem) : name_(std::move(na
     const std::string file = "lib" + stem + ".so";
     for (const std::string folder : {"", KITH_CUDA_LIBRARIES "/", "/usr/local/cuda/lib64/"})
         for (const std::string version : {".13", ".12", ""})
-            if (!handle_) handle_ = dlopen((folder + file + version).c_str(), RTLD_NOW | RTLD_LOCAL);
+            if (!handle_)
+                handle_ = dlopen((folder + file + version).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle_) absence_ = name_ + " is not found (" + file + ".13, .12)";
 }
 

@@ -1,5 +1,5 @@
-// A library of the CUDA toolkit by dlopen, looked for when something first wants it: only its header is needed to
-// build.
+// A library of the CUDA toolkit by dlopen, looked for when something first wants it: only its
+// header is needed to build.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace kith::gpu {
 // Never unloaded.
 class Library {
 public:
-    // `stem`: of lib<stem>.so.13, .12 or without a version; as the system finds libraries, then where the CUDA toolkit
-    // of the build, or any, usually lies. `name`: as people know it.
+    // `stem`: of lib<stem>.so.13, .12 or without a version; as the system finds libraries, then
+    // where the CUDA toolkit of the build, or any, usually lies. `name`: as people know it.
     Library(std::string name, const std::string& stem);
 
     template <class Function>

@@ -46,13 +46,15 @@ const Nvrtc& nvrtc() {
 
 void check_nvrtc(nvrtcResult status, const char* what) {
     if (status != NVRTC_SUCCESS)
-        throw Error(ErrorCode::device, std::string("device: ") + what + ": " + nvrtc().error_string(status));
+        throw Error(ErrorCode::device,
+                    std::string("device: ") + what + ": " + nvrtc().error_string(status));
 }
 
 class Program {
 public:
     explicit Program(const std::string& text) {
-        check_nvrtc(nvrtc().create(&program_, text.c_str(), "formula.cu", 0, nullptr, nullptr), "nvrtcCreateProgram");
+        check_nvrtc(nvrtc().create(&program_, text.c_str(), "formula.cu", 0, nullptr, nullptr),
+                    "nvrtcCreateProgram");
     }
     ~Program() { nvrtc().destroy(&program_); }
     Program(const Program&) = delete;
@@ -74,19 +76,22 @@ std::string formula_compiler() {
 
 std::vector<char> compile_cuda(const std::string& text, int capability, bool fuse) {
     if (!nvrtc().library.absence().empty())
-        throw Error(ErrorCode::device, "device: " + nvrtc().library.absence() +
-                                           "; a formula on a GPU needs it, expected device 'cpu' without it");
+        throw Error(ErrorCode::device,
+                    "device: " + nvrtc().library.absence() +
+                        "; a formula on a GPU needs it, expected device 'cpu' without it");
     const Program program(text);
     const std::string architecture = "--gpu-architecture=sm_" + std::to_string(capability);
     // Headers' texts have functions of the host, too.
-    const char* options[] = {architecture.c_str(), "--std=c++17",      fuse ? "--fmad=true" : "--fmad=false",
-                             "--prec-div=true",    "--prec-sqrt=true", "--device-as-default-execution-space"};
+    const char* options[] = {
+        architecture.c_str(), "--std=c++17",      fuse ? "--fmad=true" : "--fmad=false",
+        "--prec-div=true",    "--prec-sqrt=true", "--device-as-default-execution-space"};
     if (nvrtc().compile(program.get(), 6, options) != NVRTC_SUCCESS) {
         std::size_t size = 0;
         check_nvrtc(nvrtc().log_size(program.get(), &size), "nvrtcGetProgramLogSize");
         std::string log(size, '\0');
         check_nvrtc(nvrtc().log(program.get(), log.data()), "nvrtcGetProgramLog");
-        throw Error(ErrorCode::device, std::string("device: the formula does not compile: ") + log.c_str());
+        throw Error(ErrorCode::device,
+                    std::string("device: the formula does not compile: ") + log.c_str());
     }
     std::size_t size = 0;
     check_nvrtc(nvrtc().cubin_size(program.get(), &size), "nvrtcGetCUBINSize");

@@ -24,10 +24,11 @@ PinnedBlock::PinnedBlock(cudaStream_t stream) {
     if (blocks.idle.empty()) {
         constexpr int fresh = 8;
         void* first = nullptr;
-        check(
-            cudaHostAlloc(&first, fresh * static_cast<std::size_t>(bytes), cudaHostAllocPortable | cudaHostAllocMapped),
-            "pinned memory");
-        for (int i = 0; i < fresh; ++i) blocks.idle.push_back(static_cast<char*>(first) + i * bytes);
+        check(cudaHostAlloc(&first, fresh * static_cast<std::size_t>(bytes),
+                            cudaHostAllocPortable | cudaHostAllocMapped),
+              "pinned memory");
+        for (int i = 0; i < fresh; ++i)
+            blocks.idle.push_back(static_cast<char*>(first) + i * bytes);
     }
     data_ = blocks.idle.back();
     blocks.idle.pop_back();

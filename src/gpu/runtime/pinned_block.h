@@ -1,4 +1,5 @@
-// Blocks of pinned host memory that kernels write to, for results so small that a copy would take longer.
+// Blocks of pinned host memory that kernels write to, for results so small that a copy would take
+// longer.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,8 +11,8 @@
 
 namespace kith::gpu {
 
-// A block from a pool that lives as long as the process: pinning takes longer than a small search. Every device can
-// write to it, by the address that the host has.
+// A block from a pool that lives as long as the process: pinning takes longer than a small search.
+// Every device can write to it, by the address that the host has.
 class PinnedBlock {
 public:
     static constexpr std::int64_t bytes = std::int64_t{64} << 10;

@@ -31,7 +31,8 @@ PinnedWords::PinnedWords() : data_(nullptr) {
     if (pool.idle.empty()) {
         constexpr int blocks = 32;
         unsigned long long* fresh = nullptr;
-        check(cudaHostAlloc(reinterpret_cast<void**>(&fresh), blocks * words * sizeof *fresh, cudaHostAllocPortable),
+        check(cudaHostAlloc(reinterpret_cast<void**>(&fresh), blocks * words * sizeof *fresh,
+                            cudaHostAllocPortable),
               "pinned memory");
         for (int i = 0; i < blocks; ++i) pool.idle.push_back(fresh + i * words);
     }

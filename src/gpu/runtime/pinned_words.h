@@ -9,9 +9,9 @@
 
 namespace kith::gpu {
 
-// A few words of pinned host memory, to which a kernel's counters are copied: by a kernel, as a copy makes the kernels
-// before and after it wait for another engine, some 5 us each. They come from a pool that lives as long as the process:
-// pinning takes longer than a small search.
+// A few words of pinned host memory, to which a kernel's counters are copied: by a kernel, as a
+// copy makes the kernels before and after it wait for another engine, some 5 us each. They come
+// from a pool that lives as long as the process: pinning takes longer than a small search.
 class PinnedWords {
 public:
     static constexpr int words = 192;

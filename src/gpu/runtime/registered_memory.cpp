@@ -38,7 +38,8 @@ void* pointer(std::uintptr_t address) {
 // Whether devices read it at the address that the host has.
 bool is_at_the_same_address(std::uintptr_t data) {
     void* seen = nullptr;
-    if (cudaHostGetDevicePointer(&seen, pointer(data), 0) == cudaSuccess) return seen == pointer(data);
+    if (cudaHostGetDevicePointer(&seen, pointer(data), 0) == cudaSuccess)
+        return seen == pointer(data);
     cudaGetLastError();
     return false;
 }
@@ -54,8 +55,8 @@ bool is_pinned(std::uintptr_t data, std::uintptr_t end) {
     void* function = nullptr;
     cudaDriverEntryPointQueryResult found{};
     constexpr unsigned since = 4000;
-    if (cudaGetDriverEntryPointByVersion("cuPointerGetAttribute", &function, since, cudaEnableDefault, &found) !=
-            cudaSuccess ||
+    if (cudaGetDriverEntryPointByVersion("cuPointerGetAttribute", &function, since,
+                                         cudaEnableDefault, &found) != cudaSuccess ||
         found != cudaDriverEntryPointSuccess) {
         cudaGetLastError();
         return false;
@@ -64,12 +65,12 @@ bool is_pinned(std::uintptr_t data, std::uintptr_t end) {
     std::uintptr_t start = 0;
     std::size_t bytes = 0;
     return attribute(&start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, data) == CUDA_SUCCESS &&
-           attribute(&bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE, data) == CUDA_SUCCESS && start <= data &&
-           end <= start + bytes;
+           attribute(&bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE, data) == CUDA_SUCCESS &&
+           start <= data && end <= start + bytes;
 }
 
-// Whether a file is mapped in [data, end), as far as the system tells: pinning such pages may fail or, seen on an
-// NVIDIA H100's host with a private mapping that is only read, not return.
+// Whether a file is mapped in [data, end), as far as the system tells: pinning such pages may fail
+// or, seen on an NVIDIA H100's host with a private mapping that is only read, not return.
 bool is_of_a_file(std::uintptr_t data, std::uintptr_t end) {
     std::ifstream maps("/proc/self/maps");
     for (std::string line; std::getline(maps, line);) {
@@ -79,36 +80,38 @@ bool is_of_a_file(std::uintptr_t data, std::uintptr_t end) {
         char dash = 0;
         std::string permissions, offset, device, path;
         std::uint64_t inode = 0;
-        fields >> std::hex >> first >> dash >> last >> permissions >> offset >> device >> std::dec >> inode;
+        fields >> std::hex >> first >> dash >> last >> permissions >> offset >> device >>
+            std::dec >> inode;
         if (!fields || inode == 0 || first >= end || last <= data) continue;
         fields >> path;
         // Memory that processes share, and huge pages, have a name alone.
         const auto begins = [&](const char* with) { return path.rfind(with, 0) == 0; };
-        if (!begins("/dev/shm/") && !begins("/memfd:") && !begins("/dev/zero") && !begins("/SYSV") &&
-            !begins("/anon_hugepage"))
+        if (!begins("/dev/shm/") && !begins("/memfd:") && !begins("/dev/zero") &&
+            !begins("/SYSV") && !begins("/anon_hugepage"))
             return true;
     }
     return false;
 }
 
-// As memory that is only read, where the device knows such: pages that this process may not write are pinned, too, and
-// those of a file are not copied.
+// As memory that is only read, where the device knows such: pages that this process may not write
+// are pinned, too, and those of a file are not copied.
 cudaError_t pin(std::uintptr_t data, std::size_t bytes) {
     constexpr unsigned everywhere = cudaHostRegisterPortable | cudaHostRegisterMapped;
     int knows_reading = 0;
-    if (cudaDeviceGetAttribute(&knows_reading, cudaDevAttrHostRegisterReadOnlySupported, current_device()) !=
-        cudaSuccess)
+    if (cudaDeviceGetAttribute(&knows_reading, cudaDevAttrHostRegisterReadOnlySupported,
+                               current_device()) != cudaSuccess)
         cudaGetLastError();
     if (knows_reading) {
-        const cudaError_t status = cudaHostRegister(pointer(data), bytes, everywhere | cudaHostRegisterReadOnly);
+        const cudaError_t status =
+            cudaHostRegister(pointer(data), bytes, everywhere | cudaHostRegisterReadOnly);
         if (status != cudaErrorNotSupported && status != cudaErrorInvalidValue) return status;
         cudaGetLastError();
     }
     return cudaHostRegister(pointer(data), bytes, everywhere);
 }
 
-// Whatever else fails: memory that stays registered is freed by its owner, and what comes to lie there is not what the
-// device reads.
+// Whatever else fails: memory that stays registered is freed by its owner, and what comes to lie
+// there is not what the device reads.
 void unpin(std::uintptr_t data, int device) noexcept {
     int before = device;
     if (cudaGetDevice(&before) == cudaSuccess && before != device) cudaSetDevice(device);
@@ -120,7 +123,8 @@ void unpin(std::uintptr_t data, int device) noexcept {
 }  // namespace
 
 RegisteredMemory::RegisteredMemory(const void* data, std::int64_t bytes) {
-    const auto start = reinterpret_cast<std::uintptr_t>(data), end = start + static_cast<std::uintptr_t>(bytes);
+    const auto start = reinterpret_cast<std::uintptr_t>(data),
+               end = start + static_cast<std::uintptr_t>(bytes);
     Registry& all = registry.get();
     const std::lock_guard lock(all.mutex);
     const auto after = all.ranges.upper_bound(start);
@@ -132,8 +136,9 @@ RegisteredMemory::RegisteredMemory(const void* data, std::int64_t bytes) {
         }
     if (is_pinned(start, end)) return;
     const auto refuse = [&](const char* why) {
-        throw Error(ErrorCode::device,
-                    fmt::format("device: {} bytes of host memory could not be registered: {}", bytes, why));
+        throw Error(
+            ErrorCode::device,
+            fmt::format("device: {} bytes of host memory could not be registered: {}", bytes, why));
     };
     if (is_of_a_file(start, end)) refuse("a file is mapped there");
     const auto place = all.ranges.emplace(start, Range{end, 1, current_device()});

@@ -7,8 +7,9 @@
 
 namespace kith::gpu {
 
-// Pageable memory that is registered with every device, for reading, until its last owner goes; memory that already is,
-// by other owners or by the caller (who must keep it so), is taken as it is. Devices have it at the host's address.
+// Pageable memory that is registered with every device, for reading, until its last owner goes;
+// memory that already is, by other owners or by the caller (who must keep it so), is taken as it
+// is. Devices have it at the host's address.
 class RegisteredMemory {
 public:
     RegisteredMemory() = default;  // none

@@ -28,7 +28,8 @@ namespace {
 // A thread fills one of its blocks while the other is copied.
 constexpr int blocks_each = 2;
 
-// Pinned blocks of `tuning::upload_block` bytes, some for each thread, of the device that was current at construction.
+// Pinned blocks of `tuning::upload_block` bytes, some for each thread, of the device that was
+// current at construction.
 class Ring {
 public:
     struct Block {
@@ -37,8 +38,10 @@ public:
     };
 
     Ring()
-        : threads_(std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, tuning::upload_threads)),
-          memory_(make_pinned(static_cast<std::size_t>(threads_ * blocks_each * tuning::upload_block))) {
+        : threads_(std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1,
+                              tuning::upload_threads)),
+          memory_(make_pinned(
+              static_cast<std::size_t>(threads_ * blocks_each * tuning::upload_block))) {
         for (int i = 0; i < threads_ * blocks_each; ++i)
             blocks_.push_back({memory_.get() + i * tuning::upload_block, make_event()});
     }
@@ -54,7 +57,8 @@ private:
     std::vector<Block> blocks_;
 };
 
-// Pinned memory takes milliseconds to get: a device's ring is made at its first large upload and kept.
+// Pinned memory takes milliseconds to get: a device's ring is made at its first large upload and
+// kept.
 struct SharedRing {
     std::timed_mutex mutex;  // held by the upload that uses it
     std::unique_ptr<Ring> ring;
@@ -72,14 +76,16 @@ void look(const CopyWatch& watch) {
         watch.progress->poll(watch.stage);
         watch.progress->throw_if_cancelled();
     }
-    if (watch.stop && *watch.stop) throw Error(ErrorCode::cancelled, "copy to the device: cancelled");
+    if (watch.stop && *watch.stop)
+        throw Error(ErrorCode::cancelled, "copy to the device: cancelled");
 }
 
-// One upload: each thread takes the next piece, fills a block of its own that is free and enqueues its copy, so no
-// thread ever waits for another.
+// One upload: each thread takes the next piece, fills a block of its own that is free and enqueues
+// its copy, so no thread ever waits for another.
 class StagedUpload {
 public:
-    StagedUpload(const Ring& ring, int device, char* to, const Runs& from, cudaStream_t stream, const CopyWatch& watch)
+    StagedUpload(const Ring& ring, int device, char* to, const Runs& from, cudaStream_t stream,
+                 const CopyWatch& watch)
         : ring_(ring),
           device_(device),
           to_(to),
@@ -89,20 +95,24 @@ public:
           total_(from.count * from.bytes) {
         // Small uploads in smaller pieces, so that copies start early and all threads have some.
         constexpr std::int64_t least = tuning::upload_block / 8;
-        piece_ = std::clamp(total_ / (2 * blocks_each * ring.threads()) / least * least, least, tuning::upload_block);
+        piece_ = std::clamp(total_ / (2 * blocks_each * ring.threads()) / least * least, least,
+                            tuning::upload_block);
     }
 
     void run() {
-        // The stream "per thread" is another one in each thread: only the caller's is ordered with the caller's work.
+        // The stream "per thread" is another one in each thread: only the caller's is ordered with
+        // the caller's work.
         const std::int64_t most = std::min(ring_.threads(), watch_.threads);
-        const auto threads = stream_ == cudaStreamPerThread
-                                 ? 1
-                                 : static_cast<int>(std::min<std::int64_t>(most, (total_ - 1) / piece_ + 1));
+        const auto threads =
+            stream_ == cudaStreamPerThread
+                ? 1
+                : static_cast<int>(std::min<std::int64_t>(most, (total_ - 1) / piece_ + 1));
         {
             std::vector<std::jthread> helpers;
             helpers.reserve(static_cast<std::size_t>(threads));
             try {
-                for (int thread = 1; thread < threads; ++thread) helpers.emplace_back([this, thread] { work(thread); });
+                for (int thread = 1; thread < threads; ++thread)
+                    helpers.emplace_back([this, thread] { work(thread); });
             } catch (const std::system_error&) {  // those that there are do all of it
             }
             work(0);
@@ -125,8 +135,8 @@ private:
                 const Ring::Block& block = ring_.block(thread, turn);
                 check(cudaEventSynchronize(block.copied.get()), "cudaEventSynchronize");
                 gather(from_, first, bytes, block.data);
-                check(cudaMemcpyAsync(to_ + first, block.data, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice,
-                                      stream_),
+                check(cudaMemcpyAsync(to_ + first, block.data, static_cast<std::size_t>(bytes),
+                                      cudaMemcpyHostToDevice, stream_),
                       "copy to the device");
                 check(cudaEventRecord(block.copied.get(), stream_), "cudaEventRecord");
             }
@@ -151,7 +161,8 @@ private:
 
 bool is_pageable(const void* data) {
     cudaPointerAttributes a{};
-    if (cudaPointerGetAttributes(&a, data) == cudaSuccess) return a.type == cudaMemoryTypeUnregistered;
+    if (cudaPointerGetAttributes(&a, data) == cudaSuccess)
+        return a.type == cudaMemoryTypeUnregistered;
     cudaGetLastError();
     return true;
 }
@@ -171,7 +182,8 @@ void copy_directly(char* to, const Runs& from, cudaStream_t stream, const CopyWa
         for (std::int64_t i = 0; i < from.count; ++i) {
             for (std::int64_t first = 0; first < from.bytes; first += tuning::watched_copy) {
                 const std::int64_t some = std::min(tuning::watched_copy, from.bytes - first);
-                check(cudaMemcpyAsync(to + i * from.bytes + first, from.data + i * from.stride + first,
+                check(cudaMemcpyAsync(to + i * from.bytes + first,
+                                      from.data + i * from.stride + first,
                                       static_cast<std::size_t>(some), cudaMemcpyDefault, stream),
                       "copy to the device");
                 done();
@@ -182,10 +194,10 @@ void copy_directly(char* to, const Runs& from, cudaStream_t stream, const CopyWa
     if (watch.progress && from.count > lines) {
         const CopyWatch nobody{};
         for (std::int64_t first = 0; first < from.count; first += lines) {
-            copy_directly(
-                to + first * from.bytes,
-                {from.data + first * from.stride, std::min(lines, from.count - first), from.bytes, from.stride}, stream,
-                nobody);
+            copy_directly(to + first * from.bytes,
+                          {from.data + first * from.stride, std::min(lines, from.count - first),
+                           from.bytes, from.stride},
+                          stream, nobody);
             done();
         }
         return;
@@ -193,15 +205,16 @@ void copy_directly(char* to, const Runs& from, cudaStream_t stream, const CopyWa
     // Beyond, a two-dimensional copy is refused.
     constexpr std::int64_t longest_pitch = 0x7fffffff;
     if (from.count > 1 && from.stride <= longest_pitch) {
-        const auto bytes = static_cast<std::size_t>(from.bytes), stride = static_cast<std::size_t>(from.stride);
-        check(cudaMemcpy2DAsync(to, bytes, from.data, stride, bytes, static_cast<std::size_t>(from.count),
-                                cudaMemcpyDefault, stream),
+        const auto bytes = static_cast<std::size_t>(from.bytes),
+                   stride = static_cast<std::size_t>(from.stride);
+        check(cudaMemcpy2DAsync(to, bytes, from.data, stride, bytes,
+                                static_cast<std::size_t>(from.count), cudaMemcpyDefault, stream),
               "copy to the device");
         return;
     }
     for (std::int64_t i = 0; i < from.count; ++i)
-        check(cudaMemcpyAsync(to + i * from.bytes, from.data + i * from.stride, static_cast<std::size_t>(from.bytes),
-                              cudaMemcpyDefault, stream),
+        check(cudaMemcpyAsync(to + i * from.bytes, from.data + i * from.stride,
+                              static_cast<std::size_t>(from.bytes), cudaMemcpyDefault, stream),
               "copy to the device");
 }
 
@@ -225,9 +238,11 @@ void copy_to_device(void* to, const Runs& from, cudaStream_t stream, const CopyW
     if (total == 0) return;
     auto* const target = static_cast<char*>(to);
     const Runs runs = from.bytes == from.stride ? Runs{from.data, 1, total, total} : from;
-    // A copy by the device must not begin in registered memory and end in other: the host copies both.
+    // A copy by the device must not begin in registered memory and end in other: the host copies
+    // both.
     const bool pageable = is_pageable(from.data), mixed = is_pageable(last_byte(from)) != pageable;
-    if (!mixed && (total < tuning::upload_staged || !pageable)) return copy_directly(target, runs, stream, watch);
+    if (!mixed && (total < tuning::upload_staged || !pageable))
+        return copy_directly(target, runs, stream, watch);
     const int device = current_device();
     check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
     SharedRing& shared = shared_ring(device);

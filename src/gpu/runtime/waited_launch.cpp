@@ -27,8 +27,8 @@ struct WaitedLaunch::Graph {
         if (graph) cudaGraphDestroy(graph);
     }
     bool serves(int on, const void* function, const dim3& blocks) const {
-        return device == on && kernel == function && cluster.x == blocks.x && cluster.y == blocks.y &&
-               cluster.z == blocks.z;
+        return device == on && kernel == function && cluster.x == blocks.x &&
+               cluster.y == blocks.y && cluster.z == blocks.z;
     }
 };
 
@@ -49,7 +49,8 @@ Pool<Graph>& pool() {
 dim3 cluster_of(const cudaLaunchConfig_t& config) {
     for (unsigned i = 0; i < config.numAttrs; ++i) {
         const auto& size = config.attrs[i].val.clusterDim;
-        if (config.attrs[i].id == cudaLaunchAttributeClusterDimension) return {size.x, size.y, size.z};
+        if (config.attrs[i].id == cudaLaunchAttributeClusterDimension)
+            return {size.x, size.y, size.z};
     }
     return {0, 0, 0};
 }
@@ -75,23 +76,27 @@ void WaitedLaunch::launch(const cudaLaunchConfig_t& config, const void* kernel, 
     {
         auto& idle = pool<Graph>().idle;
         const std::lock_guard lock(pool<Graph>().mutex);
-        const auto found =
-            std::find_if(idle.begin(), idle.end(), [&](const auto& g) { return g->serves(device, kernel, cluster); });
+        const auto found = std::find_if(idle.begin(), idle.end(), [&](const auto& g) {
+            return g->serves(device, kernel, cluster);
+        });
         if (found != idle.end()) {
             graph_ = found->release();
             idle.erase(found);
         }
     }
     if (graph_) {
-        check(cudaGraphExecKernelNodeSetParams(graph_->executable, graph_->node, &node), "arguments of a graph");
+        check(cudaGraphExecKernelNodeSetParams(graph_->executable, graph_->node, &node),
+              "arguments of a graph");
     } else {
         auto made = std::make_unique<Graph>(Graph{device, kernel, cluster});
         check(cudaGraphCreate(&made->graph, 0), "cudaGraphCreate");
-        check(cudaGraphAddKernelNode(&made->node, made->graph, nullptr, 0, &node), "cudaGraphAddKernelNode");
+        check(cudaGraphAddKernelNode(&made->node, made->graph, nullptr, 0, &node),
+              "cudaGraphAddKernelNode");
         if (cluster.x > 0) {
             cudaLaunchAttributeValue size{};
             size.clusterDim = {cluster.x, cluster.y, cluster.z};
-            check(cudaGraphKernelNodeSetAttribute(made->node, cudaLaunchAttributeClusterDimension, &size),
+            check(cudaGraphKernelNodeSetAttribute(made->node, cudaLaunchAttributeClusterDimension,
+                                                  &size),
                   "clusters of a graph");
         }
         check(cudaGraphInstantiate(&made->executable, made->graph, 0), "cudaGraphInstantiate");

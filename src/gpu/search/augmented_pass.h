@@ -14,8 +14,9 @@ public:
 
     // Whether vectors of that form are augmented for so many queries and points of a search.
     static bool serves(const FilterForm& form, FilterIsa isa, std::int64_t q, std::int64_t n);
-    // The pass with the terms of its points and queries. Raises the lists' thresholds and errors by what the sums of
-    // terms cost. The first call makes the terms of all points from their half norms.
+    // The pass with the terms of its points and queries. Raises the lists' thresholds and errors by
+    // what the sums of terms cost. The first call makes the terms of all points from their half
+    // norms.
     FilterPass of(FilterPass pass, const FilterForm& form, float* error, float* threshold);
 
 private:

@@ -1,13 +1,15 @@
 // Many small searches in one launch (batches.h).
 //
-// A block owns 128 queries of one batch, a thread one of them, with its k nearest; the batch's points go through shared
-// memory in tiles of f32, coordinate by coordinate. Four points at a time are compared in f32 with the query's
-// threshold; what passes waits in a column of shared memory, and when a lane of the warp has no room for four more, all
-// lanes take theirs out: the canonical distance in binary64 from the same tile, and its place in the list.
+// A block owns 128 queries of one batch, a thread one of them, with its k nearest; the batch's
+// points go through shared memory in tiles of f32, coordinate by coordinate. Four points at a time
+// are compared in f32 with the query's threshold; what passes waits in a column of shared memory,
+// and when a lane of the warp has no room for four more, all lanes take theirs out: the canonical
+// distance in binary64 from the same tile, and its place in the list.
 //
-// A value in f32 is a sum of d terms that are not negative, each of a difference: within a factor 1 + (d + 3) 2^-24 of
-// the true sum, but for 2^-149 a step where that is denormal. The threshold is the k-th distance so far, widened by
-// more than that and rounded upwards: a point above it has more than k points before it.
+// A value in f32 is a sum of d terms that are not negative, each of a difference: within a factor 1
+// + (d + 3) 2^-24 of the true sum, but for 2^-149 a step where that is denormal. The threshold is
+// the k-th distance so far, widened by more than that and rounded upwards: a point above it has
+// more than k points before it.
 #include "gpu/search/batches.h"
 
 #include <algorithm>
@@ -30,10 +32,11 @@ namespace kith::gpu {
 namespace {
 
 constexpr int threads = static_cast<int>(tuning::batches_queries);
-// Points that may wait per query, and those that come at a time. One NVIDIA H200, 2026-11-23, 32 batches of 4,096
-// points and queries, d 3, k 16, milliseconds of the kernel for uniform points: slots 8 0.83, 12 0.76, 20 0.75, 28
-// 0.75; step 8 with 24 slots 0.74. Of points in order of x 1.97, 1.71, 1.56, 1.56; 1.60. Blocks of 64 and of 256
-// threads within 2 %; as many registers as let seven or eight blocks share a multiprocessor instead of six: 0.79, 0.83.
+// Points that may wait per query, and those that come at a time. One NVIDIA H200, 2026-11-23, 32
+// batches of 4,096 points and queries, d 3, k 16, milliseconds of the kernel for uniform points:
+// slots 8 0.83, 12 0.76, 20 0.75, 28 0.75; step 8 with 24 slots 0.74. Of points in order of
+// x 1.97, 1.71, 1.56, 1.56; 1.60. Blocks of 64 and of 256 threads within 2 %; as many registers as
+// let seven or eight blocks share a multiprocessor instead of six: 0.79, 0.83.
 constexpr int slots = 20, step = 4;
 static_assert(step % 4 == 0 && slots > step);
 
@@ -43,7 +46,8 @@ struct DeviceBatch {
 };
 static_assert(sizeof(DeviceBatch) <= tuning::batch_bytes);
 
-// Batches that are arguments of the kernel: a table in device memory is allocated, copied and given back.
+// Batches that are arguments of the kernel: a table in device memory is allocated, copied and given
+// back.
 constexpr int few_batches = 64;
 
 struct Task {
@@ -75,7 +79,8 @@ __device__ DeviceBatch batch_of(const DeviceBatch* batches, int count, std::int6
     return batches[low];
 }
 
-// What a value in f32 of a point that is among the k nearest does not exceed, if `key` is the k-th so far.
+// What a value in f32 of a point that is among the k nearest does not exceed, if `key` is the k-th
+// so far.
 template <int D>
 __device__ float threshold_of(std::uint64_t key) {
     if (key == exact::Order<double>::nan) return __int_as_float(0x7f800000);
@@ -98,7 +103,8 @@ __device__ float element(const Rows& rows, std::int64_t row, int col) {
 
 // D: the coordinates that there is room for; those beyond task.d are 0 on both sides, a term of 0.
 template <class M, int D, int K>
-__global__ void __launch_bounds__(threads) batches_kernel(const __grid_constant__ Task task, metric::Params params) {
+__global__ void __launch_bounds__(threads)
+    batches_kernel(const __grid_constant__ Task task, metric::Params params) {
     constexpr int tile_points = D <= 4 ? 1024 : 4096 / D;
     constexpr unsigned all = 0xffffffffu;
     __shared__ alignas(16) float tile[D][tile_points];
@@ -116,21 +122,23 @@ __global__ void __launch_bounds__(threads) batches_kernel(const __grid_constant_
         q[i] = has_query && i < task.d ? element(task.queries, batch.first_query + query, i) : 0.0f;
         idle |= q[i] != q[i];
     }
-    // Without a query, or with a NaN in it: nothing passes but points with a NaN, which have no key.
+    // Without a query, or with a NaN in it: nothing passes but points with a NaN, which have no
+    // key.
 #pragma unroll
     for (int i = 0; i < D; ++i) q[i] = idle ? 0.0f : q[i];
     float threshold = idle ? -infinity : infinity;
     BatchesList<K> list(task.k);
     int waiting = 0;
     for (int first = 0; first < batch.points; first += tile_points) {
-        const int count = min(tile_points, batch.points - first), padded = (count + step - 1) / step * step;
+        const int count = min(tile_points, batch.points - first),
+                  padded = (count + step - 1) / step * step;
         __syncthreads();
         for (int p = static_cast<int>(threadIdx.x); p < padded; p += threads) {
 #pragma unroll
             for (int i = 0; i < D; ++i) {
                 const bool there = p < count && i < task.d;
-                tile[i][p] =
-                    there ? element(task.points, batch.first_point + first + p, i) : (p < count ? 0.0f : infinity);
+                tile[i][p] = there ? element(task.points, batch.first_point + first + p, i)
+                                   : (p < count ? 0.0f : infinity);
             }
         }
         __syncthreads();
@@ -148,8 +156,8 @@ __global__ void __launch_bounds__(threads) batches_kernel(const __grid_constant_
                     const float x = tile[i][p];
                     eligible &= x == x;
                     a[i][0] = 0.0;
-                    M::template step<ScalarOps<double>>(a[i], static_cast<double>(q[i]), static_cast<double>(x),
-                                                        params);
+                    M::template step<ScalarOps<double>>(a[i], static_cast<double>(q[i]),
+                                                        static_cast<double>(x), params);
                 }
                 // The canonical tree without its joins with zeros, which change nothing.
 #pragma unroll
@@ -157,8 +165,8 @@ __global__ void __launch_bounds__(threads) batches_kernel(const __grid_constant_
 #pragma unroll
                     for (int j = 0; j < half; ++j)
                         if (j + half < D) M::template combine<ScalarOps<double>>(a[j], a[j + half]);
-                const std::uint64_t key =
-                    rank_key(exact::ordered_rank(M::finish(a[0], nullptr, nullptr, params)), eligible);
+                const std::uint64_t key = rank_key(
+                    exact::ordered_rank(M::finish(a[0], nullptr, nullptr, params)), eligible);
                 if (key < list.last()) list.insert(key, static_cast<std::uint32_t>(first + p));
             }
             waiting = 0;
@@ -185,7 +193,8 @@ __global__ void __launch_bounds__(threads) batches_kernel(const __grid_constant_
             if (any) {
 #pragma unroll
                 for (int j = 0; j < step; ++j)
-                    if (!(s[j][0] > threshold)) column[waiting++][threadIdx.x] = static_cast<std::uint16_t>(p + j);
+                    if (!(s[j][0] > threshold))
+                        column[waiting++][threadIdx.x] = static_cast<std::uint16_t>(p + j);
             }
             // At the end of the tile for all that wait, before it goes.
             if (p + step >= padded || __any_sync(all, waiting > slots - step)) settle();
@@ -219,7 +228,8 @@ void launch(const Task& task, const metric::Params& params, unsigned blocks, cud
 
 template <class M, int D>
 Launch of_list(int k) {
-    return k <= 16 ? launch<M, D, 16> : (k <= 32 ? launch<M, D, 32> : launch<M, D, tuning::batches_max_k>);
+    return k <= 16 ? launch<M, D, 16>
+                   : (k <= 32 ? launch<M, D, 32> : launch<M, D, tuning::batches_max_k>);
 }
 
 template <class M>
@@ -246,13 +256,15 @@ void search_batches(const BatchesRequest& request) {
     double pairs = 0;
     for (const Batch& b : request.batches) {
         if (b.queries == 0) continue;
-        table.push_back({b.first_point, b.first_query, blocks, b.queries, static_cast<std::int32_t>(b.points)});
+        table.push_back(
+            {b.first_point, b.first_query, blocks, b.queries, static_cast<std::int32_t>(b.points)});
         blocks += blocks_for(b.queries, threads);
         covered += b.queries;
         most_points = std::max(most_points, b.points);
         pairs += static_cast<double>(b.points) * static_cast<double>(b.queries);
     }
-    const std::int64_t q = request.queries.rows, cells = q * request.k, element = request.f64 ? 8 : 4;
+    const std::int64_t q = request.queries.rows, cells = q * request.k,
+                       element = request.f64 ? 8 : 4;
     const bool direct = request.out.device == request.device;
     const auto ask = [&] {
         request.progress.poll("search");
@@ -285,24 +297,26 @@ void search_batches(const BatchesRequest& request) {
     }
     if (blocks > 0) {
         if (!few)
-            check(cudaMemcpyAsync(batches.get(), table.data(), table.size() * sizeof(DeviceBatch), cudaMemcpyDefault,
-                                  stream),
+            check(cudaMemcpyAsync(batches.get(), table.data(), table.size() * sizeof(DeviceBatch),
+                                  cudaMemcpyDefault, stream),
                   "table of batches");
         const Launch launch = kernel_for(request.metric.id, task.d, task.k);
         const std::int64_t step = tuning::batches_step(most_points);
         for (; task.first_block < blocks; task.first_block += step) {
             if (task.first_block > 0) {
                 check(cudaStreamSynchronize(stream), "batches");
-                request.progress.add(pairs * static_cast<double>(step) / static_cast<double>(blocks));
+                request.progress.add(pairs * static_cast<double>(step) /
+                                     static_cast<double>(blocks));
                 ask();
             }
-            launch(task, request.metric.params, static_cast<unsigned>(std::min(step, blocks - task.first_block)),
-                   stream);
+            launch(task, request.metric.params,
+                   static_cast<unsigned>(std::min(step, blocks - task.first_block)), stream);
         }
     }
     if (!direct) {
         const auto copy = [&](void* to, const void* from, std::int64_t bytes) {
-            check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, stream),
+            check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault,
+                                  stream),
                   "copy of the result");
         };
         copy(request.out.ids, ids.get(), cells * 8);

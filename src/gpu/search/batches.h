@@ -1,5 +1,5 @@
-// Many small searches in one launch (kith/batches.h): what the kernel serves, what it takes, and its call. No CUDA
-// type.
+// Many small searches in one launch (kith/batches.h): what the kernel serves, what it takes, and
+// its call. No CUDA type.
 #pragma once
 
 #include <algorithm>
@@ -25,19 +25,21 @@ struct BatchesRequest {
     const NeighborsView& out;
 };
 
-// The k nearest points of each query within its batch, into the caller's result; has finished on return. Polls before
-// and after its launch, which is several where one would take long.
+// The k nearest points of each query within its batch, into the caller's result; has finished on
+// return. Polls before and after its launch, which is several where one would take long.
 void search_batches(const BatchesRequest& request);
 
 namespace tuning {
 
 // Coordinates and neighbours that the kernel has room for.
 inline constexpr std::int64_t batches_max_dimensions = 32, batches_max_k = 128;
-// A thread walks all points of its query's batch; beyond so many a search of its own is the better schedule.
+// A thread walks all points of its query's batch; beyond so many a search of its own is the better
+// schedule.
 inline constexpr std::int64_t batches_max_points = 1 << 15;
 // Queries of a block, which are of one batch, and the blocks that a launch may have.
 inline constexpr std::int64_t batches_queries = 128, batches_max_blocks = 0x7fffffff;
-// Blocks of a launch, where a batch has so many points. Reasoned: 2^37 pairs take up to a second in 32 dimensions.
+// Blocks of a launch, where a batch has so many points. Reasoned: 2^37 pairs take up to a second in
+// 32 dimensions.
 inline std::int64_t batches_step(std::int64_t most_points) {
     return (std::int64_t{1} << 37) / (batches_queries * std::max<std::int64_t>(most_points, 32));
 }
@@ -46,8 +48,10 @@ inline constexpr double batches_most_pairs = 0x1p36, batches_small_pairs = 0x1p2
 // What a batch takes in the table of batches.
 inline constexpr std::int64_t batch_bytes = 40;
 
-// The metrics that the kernel is compiled for: sums of a term of each coordinate that f32 finds with a relative error.
-inline constexpr MetricId batches_metrics[] = {MetricId::sqeuclidean, MetricId::euclidean, MetricId::cityblock};
+// The metrics that the kernel is compiled for: sums of a term of each coordinate that f32 finds
+// with a relative error.
+inline constexpr MetricId batches_metrics[] = {MetricId::sqeuclidean, MetricId::euclidean,
+                                               MetricId::cityblock};
 
 // Whether the kernel serves the metric, with elements that f32 holds.
 inline bool serves_batches(MetricId metric, ElementType points, ElementType queries) {

@@ -1,4 +1,5 @@
-// The k nearest of one query, kept by one thread: in registers, or in local memory where they are too many.
+// The k nearest of one query, kept by one thread: in registers, or in local memory where they are
+// too many.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +8,9 @@
 
 namespace kith::gpu {
 
-// K sorted entries, of which the last k count: those before are filled with a key below all others, so that the k-th
-// nearest is always the last entry. Points come by ascending id: the first of equal keys stays before the others.
+// K sorted entries, of which the last k count: those before are filled with a key below all others,
+// so that the k-th nearest is always the last entry. Points come by ascending id: the first of
+// equal keys stays before the others.
 template <int K>
 struct BatchesList {
     static constexpr bool registers = K <= 32;

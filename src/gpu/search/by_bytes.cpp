@@ -13,24 +13,29 @@
 namespace kith::gpu {
 
 bool serves_by_bytes(const SearchContext& context) {
-    return context.points.streams && context.points.resident.projected && context.plan.path == Path::gemm_i8 &&
-           isa_of(context.plan) == FilterIsa::sm_90a && context.k < tuning::most_listed_k;
+    return context.points.streams && context.points.resident.projected &&
+           context.plan.path == Path::gemm_i8 && isa_of(context.plan) == FilterIsa::sm_90a &&
+           context.k < tuning::most_listed_k;
 }
 
 namespace {
 
-// Delivers the neighbours of a tile of queries, and returns those without a certificate, counted from its first.
-std::vector<std::int64_t> search_tile(const SearchContext& context, std::int64_t first, std::int64_t count) {
+// Delivers the neighbours of a tile of queries, and returns those without a certificate, counted
+// from its first.
+std::vector<std::int64_t> search_tile(const SearchContext& context, std::int64_t first,
+                                      std::int64_t count) {
     const Chunk& chunk = context.points.resident;
     const std::int64_t k = context.k;
     const DeviceRows rows = load_queries(context, first, count);
-    const Buffer<std::int64_t> self(context.graph ? count : 0, context.stream), ids(count * k, context.stream);
+    const Buffer<std::int64_t> self(context.graph ? count : 0, context.stream),
+        ids(count * k, context.stream);
     if (context.graph) count_up(self.get(), count, first, context.stream);
-    FilterOutcome found =
-        filter_tile(chunk, {.filter = chunk.filter, .projected = chunk.projected.get(), .by_bytes = true},
-                    context.points.metric, {rows.prepared(), self.get()}, k, context.plan, context.stream);
+    FilterOutcome found = filter_tile(
+        chunk, {.filter = chunk.filter, .projected = chunk.projected.get(), .by_bytes = true},
+        context.points.metric, {rows.prepared(), self.get()}, k, context.plan, context.stream);
     const Lists lists{found.result.keys.get(), ids.get()};
-    assign_rows(lists, found.result.keys.get(), found.result.ids.get(), 0, count, k, context.stream);
+    assign_rows(lists, found.result.keys.get(), found.result.ids.get(), 0, count, k,
+                context.stream);
     deliver(context, lists, first, count);
     return uncertain_rows(found, context.report.candidates, context.stream).rows;
 }
@@ -38,10 +43,12 @@ std::vector<std::int64_t> search_tile(const SearchContext& context, std::int64_t
 }  // namespace
 
 QueryRange search_by_bytes(const SearchContext& context) {
-    const std::int64_t queries = context.queries.rows, tile = std::min(context.plan.query_tile, queries);
+    const std::int64_t queries = context.queries.rows,
+                       tile = std::min(context.plan.query_tile, queries);
     std::int64_t searched = 0, begin = queries, end = 0, left = 0, reported = 0;
     const auto report = [&](std::int64_t certain) {
-        context.progress.add(static_cast<double>(certain - reported) * static_cast<double>(context.points.n));
+        context.progress.add(static_cast<double>(certain - reported) *
+                             static_cast<double>(context.points.n));
         reported = certain;
     };
     InFlight work(context.stream);

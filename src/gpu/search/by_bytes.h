@@ -12,9 +12,10 @@ struct QueryRange {
 
 // Whether the points' bytes are there and serve such a search.
 bool serves_by_bytes(const SearchContext& context);
-// Delivers the neighbours of all queries but those of the range that it returns, whose rows are void: from the first
-// without a certificate to the last, or, where memory runs out, to the end; of a graph all or none. Progress is that of
-// the others, once they are certain: of a graph at the end.
+// Delivers the neighbours of all queries but those of the range that it returns, whose rows are
+// void: from the first without a certificate to the last, or, where memory runs out, to the end; of
+// a graph all or none. Progress is that of the others, once they are certain: of a graph at the
+// end.
 QueryRange search_by_bytes(const SearchContext& context);
 
 }  // namespace kith::gpu

@@ -20,8 +20,8 @@ struct SearchContext : SearchRequest {
     std::vector<exact::Cause>& causes;
     bool& shortened;  // whether any tile used the points' projection or clusters
 
-    // Of a pass over points that stream: its queries, on the device, and the first of them. The bus is the points': a
-    // copy of queries for each chunk would wait until the next one is there.
+    // Of a pass over points that stream: its queries, on the device, and the first of them. The bus
+    // is the points': a copy of queries for each chunk would wait until the next one is there.
     MatrixView of_pass = {};
     std::int64_t pass_first = 0;
 
@@ -55,12 +55,14 @@ inline double spare(const SearchContext& context) {
     return static_cast<double>(context.plan.workspace_bytes) / 2;
 }
 
-// Rows [first, first + count) of the queries; `measured` false: with room for what is measured of them.
+// Rows [first, first + count) of the queries; `measured` false: with room for what is measured of
+// them.
 inline DeviceRows load_queries(const SearchContext& context, std::int64_t first, std::int64_t count,
                                bool measured = true) {
-    DeviceRows rows = context.of_pass.data
-                          ? upload(context.of_pass, first - context.pass_first, count, false, context.stream)
-                          : upload(context.queries, first, count, false, context.stream);
+    DeviceRows rows =
+        context.of_pass.data
+            ? upload(context.of_pass, first - context.pass_first, count, false, context.stream)
+            : upload(context.queries, first, count, false, context.stream);
     if (measured) measure(rows, context.points.metric, context.stream);
     else reserve_measures(rows, context.points.metric, context.stream);
     return rows;
@@ -76,7 +78,8 @@ struct GatheredQueries {
         : index(std::move(which)), self(all_self ? index.size() : 0, context.stream) {
         const std::int64_t count = index.size(), d = context.points.d;
         if (all_self) gather_ids(all_self, index.get(), count, self.get(), context.stream);
-        rows.elements = Buffer<char>(count * d * static_cast<std::int64_t>(size_of(from.type)), context.stream);
+        rows.elements =
+            Buffer<char>(count * d * static_cast<std::int64_t>(size_of(from.type)), context.stream);
         gather_rows(from, index.get(), count, d, rows.elements.get(), context.stream);
         rows.rows = {rows.elements.get(), count, d, 1, from.type};
         measure(rows, context.points.metric, context.stream);
@@ -88,11 +91,12 @@ struct GatheredQueries {
 };
 
 // Row i of `from` to row index[i] of the result, from which its query was gathered.
-inline void scatter_result(const SearchContext& context, const TileResult& from, const std::int64_t* index,
-                           std::int64_t count, const TileResult& result) {
+inline void scatter_result(const SearchContext& context, const TileResult& from,
+                           const std::int64_t* index, std::int64_t count,
+                           const TileResult& result) {
     const auto scatter = [&]<class T>(const Buffer<T>& rows, const Buffer<T>& out) {
-        scatter_dense(rows.get(), index, count, context.k * static_cast<std::int64_t>(sizeof(T)), out.get(),
-                      context.stream);
+        scatter_dense(rows.get(), index, count, context.k * static_cast<std::int64_t>(sizeof(T)),
+                      out.get(), context.stream);
     };
     scatter(from.keys, result.keys);
     scatter(from.ids, result.ids);

@@ -8,12 +8,16 @@ namespace kith::gpu {
 namespace {
 
 // What a search reports of distance keys, f64 or f32.
-void report(const SearchContext& context, const std::uint64_t* keys, void* out, std::int64_t cells) {
+void report(const SearchContext& context, const std::uint64_t* keys, void* out,
+            std::int64_t cells) {
     const DeviceMetric& metric = context.points.metric;
     if (!metric.kernels || context.keys) user_report(keys, out, context.f64, cells, context.stream);
     else if (context.f64)
-        metric.kernels->report_f64(keys, static_cast<double*>(out), cells, metric.params, context.stream);
-    else metric.kernels->report_f32(keys, static_cast<float*>(out), cells, metric.params, context.stream);
+        metric.kernels->report_f64(keys, static_cast<double*>(out), cells, metric.params,
+                                   context.stream);
+    else
+        metric.kernels->report_f32(keys, static_cast<float*>(out), cells, metric.params,
+                                   context.stream);
 }
 
 }  // namespace
@@ -23,15 +27,17 @@ void deliver(const SearchContext& context, Lists lists, std::int64_t first, std:
     const std::int64_t cells = count * context.k, element = context.f64 ? 8 : 4;
     const bool wanted = context.out.distances != nullptr;
     Buffer<char> made(context.direct || !wanted ? 0 : cells * element, context.stream);
-    char* const distances = wanted ? static_cast<char*>(context.out.distances) + first * context.k * element : nullptr;
+    char* const distances =
+        wanted ? static_cast<char*>(context.out.distances) + first * context.k * element : nullptr;
     if (wanted) report(context, lists.keys, context.direct ? distances : made.get(), cells);
     if (context.direct) return;
     check(cudaMemcpyAsync(context.out.ids + first * context.k, lists.ids,
-                          static_cast<std::size_t>(cells) * sizeof(std::int64_t), cudaMemcpyDefault, context.stream),
+                          static_cast<std::size_t>(cells) * sizeof(std::int64_t), cudaMemcpyDefault,
+                          context.stream),
           "copy of the ids");
     if (!wanted) return;
-    check(cudaMemcpyAsync(distances, made.get(), static_cast<std::size_t>(cells * element), cudaMemcpyDefault,
-                          context.stream),
+    check(cudaMemcpyAsync(distances, made.get(), static_cast<std::size_t>(cells * element),
+                          cudaMemcpyDefault, context.stream),
           "copy of the distances");
 }
 

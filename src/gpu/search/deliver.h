@@ -6,7 +6,8 @@
 
 namespace kith::gpu {
 
-// Final lists of rows [first, first + count) to the caller's memory; ids that were made there stay. Enqueues.
+// Final lists of rows [first, first + count) to the caller's memory; ids that were made there stay.
+// Enqueues.
 void deliver(const SearchContext& context, Lists lists, std::int64_t first, std::int64_t count);
 
 }  // namespace kith::gpu

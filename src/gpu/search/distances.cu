@@ -1,5 +1,5 @@
-// The matrix of all canonical distances (backend.h, distances): tiles of keys, as the full scan makes them, reported
-// and copied to the caller's rows.
+// The matrix of all canonical distances (backend.h, distances): tiles of keys, as the full scan
+// makes them, reported and copied to the caller's rows.
 #include <algorithm>
 
 #include "gpu/backend.h"
@@ -14,13 +14,15 @@ namespace kith::gpu {
 
 namespace {
 
-// Of q x n values those of a query or a point with a NaN coordinate, whose keys stand for missing neighbours.
+// Of q x n values those of a query or a point with a NaN coordinate, whose keys stand for missing
+// neighbours.
 template <class T>
-__global__ void nan_values_kernel(const std::uint8_t* query_nan, const std::uint8_t* point_nan, std::int64_t q,
-                                  std::int64_t n, T* values) {
+__global__ void nan_values_kernel(const std::uint8_t* query_nan, const std::uint8_t* point_nan,
+                                  std::int64_t q, std::int64_t n, T* values) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (i >= q * n) return;
-    if (query_nan[i / n] | point_nan[i % n]) values[i] = static_cast<T>(bits_to_double(0x7ff8000000000000ULL));
+    if (query_nan[i / n] | point_nan[i % n])
+        values[i] = static_cast<T>(bits_to_double(0x7ff8000000000000ULL));
 }
 
 class Matrix {
@@ -28,11 +30,13 @@ public:
     Matrix(const Points& points, const DistancesRequest& request, cudaStream_t stream)
         : points_(points), request_(request), stream_(stream), element_(request.f64 ? 8 : 4) {}
 
-    // Columns of a chunk's points, of all queries. The plan's tiles are the full scan's, whose selection this has no
-    // use for; half of them each way leaves room for the values beside the keys.
+    // Columns of a chunk's points, of all queries. The plan's tiles are the full scan's, whose
+    // selection this has no use for; half of them each way leaves room for the values beside the
+    // keys.
     void columns(const Chunk& chunk) {
         const std::int64_t q = request_.queries.rows,
-                           queries = std::min(std::max<std::int64_t>(1, request_.plan.query_tile / 2), q);
+                           queries =
+                               std::min(std::max<std::int64_t>(1, request_.plan.query_tile / 2), q);
         for (std::int64_t first = 0; first < q; first += queries) {
             tile(chunk, first, std::min(queries, q - first));
             request_.progress.poll("distances");
@@ -44,7 +48,8 @@ private:
     void tile(const Chunk& chunk, std::int64_t first, std::int64_t q) {
         const DeviceMetric& metric = points_.metric;
         const std::int64_t n = chunk.points.rows.count, d = points_.d,
-                           width = std::min(std::max<std::int64_t>(1, request_.plan.point_tile / 2), n);
+                           width =
+                               std::min(std::max<std::int64_t>(1, request_.plan.point_tile / 2), n);
         DeviceRows queries = upload(request_.queries, first, q, false, stream_);
         measure(queries, metric, stream_);
         Buffer<double> query_values(q * d, stream_), point_values(width * d, stream_);
@@ -69,10 +74,14 @@ private:
                                 count};
             if (metric.kernels) metric.kernels->scan(scan, metric.params, stream_);
             else user_scan(scan, metric.spec, stream_);
-            if (request_.f64) report(keys.get(), queries, columns, q, count, reinterpret_cast<double*>(values.get()));
-            else report(keys.get(), queries, columns, q, count, reinterpret_cast<float*>(values.get()));
-            char* const to =
-                static_cast<char*>(request_.out.data) + (first * request_.out.stride + chunk.first + x) * element_;
+            if (request_.f64)
+                report(keys.get(), queries, columns, q, count,
+                       reinterpret_cast<double*>(values.get()));
+            else
+                report(keys.get(), queries, columns, q, count,
+                       reinterpret_cast<float*>(values.get()));
+            char* const to = static_cast<char*>(request_.out.data) +
+                             (first * request_.out.stride + chunk.first + x) * element_;
             copy_rows(values.get(), q, count, to);
             request_.progress.add(static_cast<double>(q) * static_cast<double>(count));
         }
@@ -84,13 +93,15 @@ private:
         else user_convert(rows.rows, to, points_.d, stream_);
     }
     template <class T>
-    void report(const std::uint64_t* keys, const DeviceRows& queries, const PreparedRows& columns, std::int64_t q,
-                std::int64_t n, T* to) {
+    void report(const std::uint64_t* keys, const DeviceRows& queries, const PreparedRows& columns,
+                std::int64_t q, std::int64_t n, T* to) {
         const DeviceMetric& metric = points_.metric;
         if (!metric.kernels) user_report(keys, to, request_.f64, q * n, stream_);
-        else if constexpr (sizeof(T) == 8) metric.kernels->report_f64(keys, to, q * n, metric.params, stream_);
+        else if constexpr (sizeof(T) == 8)
+            metric.kernels->report_f64(keys, to, q * n, metric.params, stream_);
         else metric.kernels->report_f32(keys, to, q * n, metric.params, stream_);
-        nan_values_kernel<<<item_blocks(q * n), item_threads, 0, stream_>>>(queries.nan.get(), columns.nan, q, n, to);
+        nan_values_kernel<<<item_blocks(q * n), item_threads, 0, stream_>>>(queries.nan.get(),
+                                                                            columns.nan, q, n, to);
         check_launch("nan_values");
     }
     // Dense rows of `count` values to rows of the caller's.
@@ -98,17 +109,20 @@ private:
         constexpr std::int64_t most_pitch = 0x7fffffff;  // that a copy of rows takes
         const std::int64_t pitch = request_.out.stride * element_;
         if (pitch <= most_pitch) {
-            check(cudaMemcpy2DAsync(to, bytes(request_.out.stride), from, bytes(count), bytes(count),
-                                    static_cast<std::size_t>(q), cudaMemcpyDefault, stream_),
-                  "copy of the distances");
+            check(
+                cudaMemcpy2DAsync(to, bytes(request_.out.stride), from, bytes(count), bytes(count),
+                                  static_cast<std::size_t>(q), cudaMemcpyDefault, stream_),
+                "copy of the distances");
             return;
         }
         for (std::int64_t i = 0; i < q; ++i)
-            check(
-                cudaMemcpyAsync(to + i * pitch, from + i * count * element_, bytes(count), cudaMemcpyDefault, stream_),
-                "copy of the distances");
+            check(cudaMemcpyAsync(to + i * pitch, from + i * count * element_, bytes(count),
+                                  cudaMemcpyDefault, stream_),
+                  "copy of the distances");
     }
-    std::size_t bytes(std::int64_t elements) const { return static_cast<std::size_t>(elements * element_); }
+    std::size_t bytes(std::int64_t elements) const {
+        return static_cast<std::size_t>(elements * element_);
+    }
 
     const Points& points_;
     const DistancesRequest& request_;

@@ -10,7 +10,8 @@ namespace kith::gpu {
 
 static_assert((most_cells + 1) * sizeof(std::uint32_t) <= PinnedBlock::bytes);
 
-GatheredCells::GatheredCells(const Cells& cells, const __half* queries, std::int64_t q, cudaStream_t stream)
+GatheredCells::GatheredCells(const Cells& cells, const __half* queries, std::int64_t q,
+                             cudaStream_t stream)
     : view_(cells.view),
       stream_(stream),
       coordinates_(q * cell_directions, stream),
@@ -24,8 +25,10 @@ GatheredCells::GatheredCells(const Cells& cells, const __half* queries, std::int
     leading_rows(cells.columns, queries, q, rows, stream);
     const Buffer<std::uint32_t> nearest(q, stream);
     nearest_cells(view_, coordinates_.get(), q, nearest.get(), stream);
-    order_ = sorted_numbers(nearest, std::bit_width(static_cast<std::uint64_t>(view_.count)), stream);
-    queries_ = {.order = order_.get(), .rows = rows, .q = q, .apart = apart_.get(), .near = near_.get()};
+    order_ =
+        sorted_numbers(nearest, std::bit_width(static_cast<std::uint64_t>(view_.count)), stream);
+    queries_ = {
+        .order = order_.get(), .rows = rows, .q = q, .apart = apart_.get(), .near = near_.get()};
     const Buffer<float> centres(queries_.groups() * cell_directions, stream);
     const Buffer<int> supports(queries_.groups() * view_.count, stream);
     measure_cells(view_, queries_, centres.get(), supports.get(), stream);

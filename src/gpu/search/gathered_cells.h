@@ -14,10 +14,11 @@ public:
 
     // Tiles of a cell.
     std::int64_t tiles() const { return view_.size / filter_tile_points; }
-    // Calls use(rows) for the rows of cell after cell, of so many at a time as have no more than most_rows rows, at
-    // least one. Unless they are those of near cells it synchronises for their number; the thresholds are those that
-    // the stream has come to.
-    void gather(const CellChoice& choice, std::int64_t most_rows, const std::function<void(const CellRows& rows)>& use);
+    // Calls use(rows) for the rows of cell after cell, of so many at a time as have no more than
+    // most_rows rows, at least one. Unless they are those of near cells it synchronises for their
+    // number; the thresholds are those that the stream has come to.
+    void gather(const CellChoice& choice, std::int64_t most_rows,
+                const std::function<void(const CellRows& rows)>& use);
 
 private:
     CellRows made(std::int64_t first, std::int64_t last, std::int64_t rows);

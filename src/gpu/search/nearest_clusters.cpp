@@ -17,23 +17,28 @@ bool answers_in_clusters(const Clusters& clusters, std::int64_t n, std::int64_t 
            cluster_keys_kept(k, n / clusters.view.count) <= std::max(k, capacity);
 }
 
-ClusterAnswers answer_in_clusters(const Chunk& chunk, const Clusters& clusters, const DeviceMetric& metric,
-                                  const QueryTile& queries, std::int64_t k, const Plan& plan, cudaStream_t stream) {
+ClusterAnswers answer_in_clusters(const Chunk& chunk, const Clusters& clusters,
+                                  const DeviceMetric& metric, const QueryTile& queries,
+                                  std::int64_t k, const Plan& plan, cudaStream_t stream) {
     const ClusterView& view = clusters.view;
     const FilterForm& form = chunk.filter.form;
     const FilterIsa isa = isa_of(plan);
-    const std::int64_t q = queries.rows.rows.count, capacity = std::min(cluster_keys_capacity(k, clusters.largest),
-                                                                        std::max(k, plan.candidate_capacity));
+    const std::int64_t q = queries.rows.rows.count,
+                       capacity = std::min(cluster_keys_capacity(k, clusters.largest),
+                                           std::max(k, plan.candidate_capacity));
     const Buffer<char> vectors(vector_bytes(form, q), stream);
     const Buffer<float> error(2 * q, stream);
-    const Buffer<std::uint8_t> flags(3 * q, stream);  // fitness, state of thresholds, whether others are reached
+    const Buffer<std::uint8_t> flags(
+        3 * q, stream);  // fitness, state of thresholds, whether others are reached
     std::uint8_t *const unfit = flags.get(), *const state = unfit + q, *const reached = state + q;
-    metric.kernels->filter_queries(queries.rows, form, vectors.get(), error.get(), unfit, metric.params, stream);
+    metric.kernels->filter_queries(queries.rows, form, vectors.get(), error.get(), unfit,
+                                   metric.params, stream);
     const Buffer<std::uint32_t> own(q, stream);
     const std::int64_t ld = whole_tiles(view.count);
     with_centre_values(view, vectors.get(), q, isa, stream,
                        [&](const float* values, std::int64_t first, std::int64_t count) {
-                           nearest_centres(values, ld, count, view.count, own.get() + first, nullptr, stream);
+                           nearest_centres(values, ld, count, view.count, own.get() + first,
+                                           nullptr, stream);
                        });
     ClusterAnswers out{{Buffer<std::uint64_t>(q * k, stream), Buffer<std::uint32_t>(q * k, stream)},
                        Buffer<std::int64_t>(q, stream),
@@ -62,12 +67,14 @@ ClusterAnswers answer_in_clusters(const Chunk& chunk, const Clusters& clusters, 
         sort_rows({keys.get(), ids.get(), counts.get(), 1, q, capacity, capacity},
                   {out.result.keys.get(), out.result.ids.get(), k}, stream);
     }
-    // No point that is as near as the k-th has a value above the threshold that follows from its distance.
+    // No point that is as near as the k-th has a value above the threshold that follows from its
+    // distance.
     const Buffer<double> last(q, stream);
     const Buffer<float> threshold(q, stream);
     last_keys(out.result.keys.get(), q, k, last.get(), stream);
-    ball_thresholds(metric.kernels, queries.rows, form, error.get(), unfit, {last.get(), last.get()}, metric.params,
-                    {threshold.get(), nullptr, state}, stream);
+    ball_thresholds(metric.kernels, queries.rows, form, error.get(), unfit,
+                    {last.get(), last.get()}, metric.params, {threshold.get(), nullptr, state},
+                    stream);
     with_centre_values(view, vectors.get(), q, isa, stream,
                        [&](const float* values, std::int64_t first, std::int64_t count) {
                            other_clusters(view,
@@ -76,7 +83,8 @@ ClusterAnswers answer_in_clusters(const Chunk& chunk, const Clusters& clusters, 
                                            .values = values,
                                            .q = count,
                                            .ld = ld},
-                                          clusters.row_begin.get(), own.get() + first, reached + first, stream);
+                                          clusters.row_begin.get(), own.get() + first,
+                                          reached + first, stream);
                        });
     list_left(state, reached, q, out.left.get(), totals.get() + 1, stream);
     out.totals.fetch(totals.get(), 2, stream);

@@ -1,5 +1,5 @@
-// Neighbours of queries whose candidates all lie in one cluster of the points: by canonical distances with that one
-// alone.
+// Neighbours of queries whose candidates all lie in one cluster of the points: by canonical
+// distances with that one alone.
 #pragma once
 
 #include "gpu/points/clusters.h"
@@ -15,13 +15,15 @@ struct ClusterAnswers {
     PinnedWords totals;         // [0] pairs that were compared, [1] queries left
 };
 
-// Whether queries of a search may be answered so, in lists of that capacity: nearly all of those that are as the points
-// are.
+// Whether queries of a search may be answered so, in lists of that capacity: nearly all of those
+// that are as the points are.
 bool answers_in_clusters(const Clusters& clusters, std::int64_t n, std::int64_t q, std::int64_t k,
                          std::int64_t capacity);
 
-// The k nearest points of each query, as far as they are known to lie in the cluster whose centre is nearest. Enqueues.
-ClusterAnswers answer_in_clusters(const Chunk& chunk, const Clusters& clusters, const DeviceMetric& metric,
-                                  const QueryTile& queries, std::int64_t k, const Plan& plan, cudaStream_t stream);
+// The k nearest points of each query, as far as they are known to lie in the cluster whose centre
+// is nearest. Enqueues.
+ClusterAnswers answer_in_clusters(const Chunk& chunk, const Clusters& clusters,
+                                  const DeviceMetric& metric, const QueryTile& queries,
+                                  std::int64_t k, const Plan& plan, cudaStream_t stream);
 
 }  // namespace kith::gpu

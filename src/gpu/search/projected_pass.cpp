@@ -26,27 +26,30 @@ void ProjectedPass::prepare(std::int64_t q) {
     threshold_ = Buffer<float>(q, stream_);
     found_ = Buffer<Candidate>(step_ * tuning::projected_room, stream_);
     counts_ = Buffer<std::int32_t>(step_, stream_);
-    if (stages_ > 0) left_ = Buffer<std::int32_t>(left_room(step_) + LongerLists::words(step_), stream_);
+    if (stages_ > 0)
+        left_ = Buffer<std::int32_t>(left_room(step_) + LongerLists::words(step_), stream_);
     FurtherRows rows{};
     for (std::size_t stage = 0; stage < static_cast<std::size_t>(stages_); ++stage) {
         further_[stage] = Buffer<char>(q * directions.further[stage].query_bytes(), stream_);
         rows[stage] = further_[stage].get();
     }
-    project_queries(directions, static_cast<const __half*>(pass_.queries), q, vectors_.get(), error_.get(), rows,
-                    stream_);
+    project_queries(directions, static_cast<const __half*>(pass_.queries), q, vectors_.get(),
+                    error_.get(), rows, stream_);
     prepared_ = q;
 }
 
 std::int64_t ProjectedPass::end_of_range(std::int64_t seen) const {
-    const double room = static_cast<double>(tuning::projected_room) / tuning::room_share(pass_.n, wanted_) /
-                        std::max(points_.share, 1e-9);
+    const double room = static_cast<double>(tuning::projected_room) /
+                        tuning::room_share(pass_.n, wanted_) / std::max(points_.share, 1e-9);
     // Before cells the near ones lower thresholds, which one range more would not do sooner.
     const bool before_cells = in_cells() && seen < cells_first();
     const std::int64_t growth = rows_ ? tuning::listed_growth
-                                      : tuning::range_growth(pass_.q, !points_.directions.leaves_some(), wanted_),
+                                      : tuning::range_growth(
+                                            pass_.q, !points_.directions.leaves_some(), wanted_),
                        longest = before_cells ? cells_first() - seen : growth * seen;
-    const auto most = std::min(static_cast<std::int64_t>(std::min(room, static_cast<double>(longest))),
-                               tuning::longest_range(pass_.n, wanted_));
+    const auto most =
+        std::min(static_cast<std::int64_t>(std::min(room, static_cast<double>(longest))),
+                 tuning::longest_range(pass_.n, wanted_));
     const std::int64_t end = tuning::end_of_range(seen, most, pass_.n);
     return points_.cells && seen < cells_first() ? std::min(end, cells_first()) : end;
 }
@@ -60,11 +63,14 @@ bool ProjectedPass::in_cells() const {
 }
 
 void ProjectedPass::set_thresholds(std::int64_t q, const std::uint8_t* overflowed) {
-    projected_thresholds(points_.directions, pass_.threshold, error_.get(), overflowed, q, threshold_.get(), stream_);
+    projected_thresholds(points_.directions, pass_.threshold, error_.get(), overflowed, q,
+                         threshold_.get(), stream_);
 }
 
-// Of points [first, to) for queries [at, at + count), which have terms then, or empty lists of what passes.
-FilterPass ProjectedPass::pass_of(std::int64_t at, std::int64_t count, std::int64_t first, std::int64_t to) {
+// Of points [first, to) for queries [at, at + count), which have terms then, or empty lists of what
+// passes.
+FilterPass ProjectedPass::pass_of(std::int64_t at, std::int64_t count, std::int64_t first,
+                                  std::int64_t to) {
     const FilterForm& form = points_.directions.form;
     FilterPass pass = pass_;
     pass.queries = vectors_.get() + vector_bytes(form, at);
@@ -81,13 +87,16 @@ FilterPass ProjectedPass::pass_of(std::int64_t at, std::int64_t count, std::int6
     pass.column_threshold = nullptr;
     pass.says_sums = points_.directions.bytes && stages_ > 0;
     if (uses_terms()) {
-        const std::int64_t bytes = augmented_query_rows(step_) * byte_terms * byte_terms_->form.planes;
+        const std::int64_t bytes =
+            augmented_query_rows(step_) * byte_terms * byte_terms_->form.planes;
         if (terms_.size() < bytes) terms_ = Buffer<char>(bytes, stream_);
         use_byte_terms(byte_terms_->form, terms_.get(), byte_terms_->rows.get(), pass);
         augment_byte_queries(reinterpret_cast<const int*>(pass.threshold), count, byte_terms_->form,
-                             static_cast<std::int32_t>(pass.capacity) + 1, counts_.get(), terms_.get(), stream_);
+                             static_cast<std::int32_t>(pass.capacity) + 1, counts_.get(),
+                             terms_.get(), stream_);
     } else {
-        check(cudaMemsetAsync(counts_.get(), 0, static_cast<std::size_t>(count) * sizeof(std::int32_t), stream_),
+        check(cudaMemsetAsync(counts_.get(), 0,
+                              static_cast<std::size_t>(count) * sizeof(std::int32_t), stream_),
               "cudaMemset");
     }
     return pass;
@@ -105,9 +114,9 @@ std::vector<std::int32_t> ProjectedPass::count_passing(std::int64_t q, std::int6
     std::vector<std::int32_t> counts(static_cast<std::size_t>(std::min(q, step_)));
     pass(0, std::ssize(counts), seen, end_of_range(seen));
     InFlight copy(stream_);
-    check(
-        cudaMemcpyAsync(counts.data(), counts_.get(), counts.size() * sizeof(std::int32_t), cudaMemcpyDefault, stream_),
-        "cudaMemcpy");
+    check(cudaMemcpyAsync(counts.data(), counts_.get(), counts.size() * sizeof(std::int32_t),
+                          cudaMemcpyDefault, stream_),
+          "cudaMemcpy");
     copy.wait("filter");
     return counts;
 }
@@ -115,7 +124,8 @@ std::vector<std::int32_t> ProjectedPass::count_passing(std::int64_t q, std::int6
 ProjectedPass::Counts ProjectedPass::count_pilots(std::int64_t seen) {
     constexpr std::int64_t tried = tuning::projected_pilots;
     static_assert(tried <= few_queries);
-    Counts out{.pairs = static_cast<double>(tried) * static_cast<double>(end_of_range(seen) - seen)};
+    Counts out{.pairs =
+                   static_cast<double>(tried) * static_cast<double>(end_of_range(seen) - seen)};
     for (const std::int32_t count : count_passing(tried, seen)) {
         out.overflowed += count > tuning::projected_room;
         out.passed += static_cast<double>(std::min<std::int64_t>(count, tuning::projected_room));
@@ -134,9 +144,10 @@ bool ProjectedPass::serves(std::int64_t seen) {
                  few = (directions.bytes ? tuning::byte_pair_cost(2 * directions.form.width)
                                          : tuning::pair_cost(directions.form.width)) *
                        counts.pairs,
-                 read = (all_bytes ? tuning::bytes_passed_later : tuning::passed_later) * counts.passed *
-                        points_.candidate_cost,
-                 again = static_cast<double>(counts.overflowed) / static_cast<double>(tuning::projected_pilots) * all;
+                 read = (all_bytes ? tuning::bytes_passed_later : tuning::passed_later) *
+                        counts.passed * points_.candidate_cost,
+                 again = static_cast<double>(counts.overflowed) /
+                         static_cast<double>(tuning::projected_pilots) * all;
     return 4 * counts.overflowed <= tuning::projected_pilots &&
            few + read + again < (all_bytes ? tuning::largest_byte_share : 1) * all;
 }
@@ -156,7 +167,8 @@ bool ProjectedPass::serves(const Chunk& chunk, std::int64_t seen) {
     if (bytes) terms = take(terms);
     const Pilots::Answer known = pilots.known(wanted_);
     if (known != Pilots::Answer::unknown) return known == Pilots::Answer::serves;
-    // What passes ints, of all queries: those whose thresholds terms raise so much that they have no room are few.
+    // What passes ints, of all queries: those whose thresholds terms raise so much that they have
+    // no room are few.
     std::vector<std::int32_t> of_ints;
     if (bytes && terms < Finer::no_terms) {
         take_terms(nullptr);
@@ -177,9 +189,10 @@ bool ProjectedPass::serves(const Chunk& chunk, std::int64_t seen) {
 // Of later ranges, which are longer, as many points pass a threshold that was raised.
 bool ProjectedPass::raises_thresholds(const std::vector<std::int32_t>& of_ints, std::int64_t seen) {
     const auto some =
-        std::max(tuning::least_raised, static_cast<std::int32_t>(static_cast<double>(tuning::projected_room) *
-                                                                 static_cast<double>(end_of_range(seen) - seen) /
-                                                                 static_cast<double>(pass_.n)));
+        std::max(tuning::least_raised,
+                 static_cast<std::int32_t>(static_cast<double>(tuning::projected_room) *
+                                           static_cast<double>(end_of_range(seen) - seen) /
+                                           static_cast<double>(pass_.n)));
     const std::vector<std::int32_t> counts = count_passing(pass_.q, seen);
     for (std::size_t i = 0; i < counts.size(); ++i)
         if (counts[i] > 2 * of_ints[i] + some) return true;
@@ -187,24 +200,27 @@ bool ProjectedPass::raises_thresholds(const std::vector<std::int32_t>& of_ints, 
 }
 
 RereadTask ProjectedPass::reread_task(std::int64_t at, std::int64_t order) const {
-    RereadTask task{.found = found_.get(),
-                    .counts = counts_.get(),
-                    .room = tuning::projected_room,
-                    .queries = static_cast<const char*>(pass_.queries) + vector_bytes(filter_.form, at),
-                    .points = filter_.vectors.get(),
-                    .half_norm = pass_.half_norm,
-                    .width = filter_.form.width,
-                    .stages = stages_,
-                    .stage = {},
-                    .sum_unit = static_cast<float>(points_.directions.bytes.step * points_.directions.bytes.step),
-                    .threshold = threshold_.get() + at,
-                    .left = left_.get(),
-                    .longer = reinterpret_cast<LongerLists*>(left_.get() + left_room(step_)),
-                    .order = static_cast<int>(order)};
+    RereadTask task{
+        .found = found_.get(),
+        .counts = counts_.get(),
+        .room = tuning::projected_room,
+        .queries = static_cast<const char*>(pass_.queries) + vector_bytes(filter_.form, at),
+        .points = filter_.vectors.get(),
+        .half_norm = pass_.half_norm,
+        .width = filter_.form.width,
+        .stages = stages_,
+        .stage = {},
+        .sum_unit =
+            static_cast<float>(points_.directions.bytes.step * points_.directions.bytes.step),
+        .threshold = threshold_.get() + at,
+        .left = left_.get(),
+        .longer = reinterpret_cast<LongerLists*>(left_.get() + left_room(step_)),
+        .order = static_cast<int>(order)};
     for (int stage = 0; stage < task.stages; ++stage) {
         const auto i = static_cast<std::size_t>(stage);
         const FurtherColumns& columns = points_.directions.further[stage];
-        task.stage[stage] = {columns, further_[i].get() + at * columns.query_bytes(), points_.further[i].get()};
+        task.stage[stage] = {columns, further_[i].get() + at * columns.query_bytes(),
+                             points_.further[i].get()};
     }
     return task;
 }
@@ -228,14 +244,18 @@ void ProjectedPass::run_cells(const CandidateLists& lists) {
     const FilterForm& form = filter_.form;
     for (std::int64_t at = 0; at < pass_.q; at += step_) {
         const std::int64_t count = std::min(step_, pass_.q - at);
-        GatheredCells cells(points_.cells, static_cast<const __half*>(pass_.queries) + at * form.width, count, stream_);
+        GatheredCells cells(points_.cells,
+                            static_cast<const __half*>(pass_.queries) + at * form.width, count,
+                            stream_);
         pass_cells(at, count, cells, lists.part(at, count));
     }
 }
 
 // The near cells, then parts of the others, with thresholds that follow from those before.
-void ProjectedPass::pass_cells(std::int64_t at, std::int64_t count, GatheredCells& cells, const CandidateLists& lists) {
-    const std::int64_t parts = tuning::cell_parts(wanted_), width = vector_bytes(points_.directions.form, 1);
+void ProjectedPass::pass_cells(std::int64_t at, std::int64_t count, GatheredCells& cells,
+                               const CandidateLists& lists) {
+    const std::int64_t parts = tuning::cell_parts(wanted_),
+                       width = vector_bytes(points_.directions.form, 1);
     Buffer<char> vectors, terms;
     Buffer<int> thresholds;
     for (std::int64_t part = -1; part < parts; ++part) {
@@ -253,12 +273,14 @@ void ProjectedPass::pass_cells(std::int64_t at, std::int64_t count, GatheredCell
                 terms = {};
                 thresholds = {};
                 vectors = Buffer<char>(rows.rows * width, stream_);
-                terms = Buffer<char>(own.query_terms ? rows.rows * byte_terms * own.term_planes : 0, stream_);
+                terms = Buffer<char>(own.query_terms ? rows.rows * byte_terms * own.term_planes : 0,
+                                     stream_);
                 thresholds = Buffer<int>(rows.rows, stream_);
             }
             gather_query_rows(own.queries, rows.query, rows.rows, width, vectors.get(), stream_);
-            gather_query_words(own.threshold, rows.query, rows.rows, static_cast<std::uint32_t>(ByteLimits::never),
-                               thresholds.get(), stream_);
+            gather_query_words(own.threshold, rows.query, rows.rows,
+                               static_cast<std::uint32_t>(ByteLimits::never), thresholds.get(),
+                               stream_);
             FilterPass pass = own;
             pass.queries = vectors.get();
             pass.threshold = reinterpret_cast<const float*>(thresholds.get());
@@ -270,8 +292,8 @@ void ProjectedPass::pass_cells(std::int64_t at, std::int64_t count, GatheredCell
             if (own.query_terms) {
                 pass.query_terms = terms.get();
                 pass.query_plane = rows.rows * byte_terms;
-                gather_byte_terms(own.query_terms, own.query_plane, byte_terms_->form, rows.query, rows.rows,
-                                  terms.get(), stream_);
+                gather_byte_terms(own.query_terms, own.query_plane, byte_terms_->form, rows.query,
+                                  rows.rows, terms.get(), stream_);
             }
             bytes_pass_sm_90a(pass, stream_);
         });
@@ -283,7 +305,8 @@ void ProjectedPass::pass_cells(std::int64_t at, std::int64_t count, GatheredCell
 void ProjectedPass::reread_made(const CandidateLists& lists, const RereadTask& task) {
     std::vector<std::int32_t> counts(static_cast<std::size_t>(lists.q));
     InFlight copy(stream_);
-    check(cudaMemcpyAsync(counts.data(), task.counts, counts.size() * sizeof(std::int32_t), cudaMemcpyDefault, stream_),
+    check(cudaMemcpyAsync(counts.data(), task.counts, counts.size() * sizeof(std::int32_t),
+                          cudaMemcpyDefault, stream_),
           "cudaMemcpy");
     copy.wait("filter");
     const auto in_list = [&](std::int64_t i) {
@@ -294,17 +317,19 @@ void ProjectedPass::reread_made(const CandidateLists& lists, const RereadTask& t
     for (std::int64_t first = 0, last = 0; first < lists.q; first = last) {
         offset.clear();
         std::int64_t pairs = 0;
-        for (; last < lists.q && (last == first || pairs + in_list(last) <= tuning::listed_pairs); ++last) {
+        for (; last < lists.q && (last == first || pairs + in_list(last) <= tuning::listed_pairs);
+             ++last) {
             offset.push_back(pairs);
             pairs += in_list(last);
         }
         const std::int64_t q = last - first, room = std::max<std::int64_t>(pairs, 1);
         const Buffer<std::int64_t> on_device(q, stream_), index(room, stream_);
         const Buffer<char> vectors(vector_bytes(filter_.form, room), stream_);
-        const Buffer<float> half_norm(whole_tiles(room), stream_), point_error(whole_tiles(room), stream_);
+        const Buffer<float> half_norm(whole_tiles(room), stream_),
+            point_error(whole_tiles(room), stream_);
         InFlight reading(stream_);
-        check(cudaMemcpyAsync(on_device.get(), offset.data(), offset.size() * sizeof(std::int64_t), cudaMemcpyDefault,
-                              stream_),
+        check(cudaMemcpyAsync(on_device.get(), offset.data(), offset.size() * sizeof(std::int64_t),
+                              cudaMemcpyDefault, stream_),
               "cudaMemcpy");
         RereadTask some = task;
         some.found += first * task.room;
@@ -314,8 +339,8 @@ void ProjectedPass::reread_made(const CandidateLists& lists, const RereadTask& t
         some.offset = on_device.get();
         candidate_rows(some, filter_.form, q, pass_.n, index.get(), stream_);
         if (pairs > 0)
-            make_vectors(rows_->points, rows_->metric, filter_.form, index.get(), pairs, vectors.get(), half_norm.get(),
-                         point_error.get(), stream_);
+            make_vectors(rows_->points, rows_->metric, filter_.form, index.get(), pairs,
+                         vectors.get(), half_norm.get(), point_error.get(), stream_);
         reread(lists.part(first, q), some, stream_);
         reading.wait("filter");
     }

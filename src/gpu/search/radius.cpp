@@ -1,5 +1,6 @@
-// All points within a radius on one device: tiles of queries through all chunks of points, by filters from coarse to
-// fine and, of what these leave, by the full scan; rows made in order and handed on.
+// All points within a radius on one device: tiles of queries through all chunks of points, by
+// filters from coarse to fine and, of what these leave, by the full scan; rows made in order and
+// handed on.
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -23,7 +24,8 @@ namespace {
 Buffer<std::int64_t> on_device(const std::vector<std::int64_t>& values, cudaStream_t stream) {
     Buffer<std::int64_t> out(static_cast<std::int64_t>(values.size()), stream);
     InFlight reading(stream);
-    check(cudaMemcpyAsync(out.get(), values.data(), values.size() * sizeof(std::int64_t), cudaMemcpyDefault, stream),
+    check(cudaMemcpyAsync(out.get(), values.data(), values.size() * sizeof(std::int64_t),
+                          cudaMemcpyDefault, stream),
           "cudaMemcpy");
     reading.wait("queries that are left");
     return out;
@@ -35,9 +37,11 @@ public:
     RadiusSearch(const SearchContext& context, const RadiusRequest& request)
         : context_(context),
           request_(request),
-          similarity_(context.points.metric.kernels && context.points.metric.kernels->traits.similarity),
+          similarity_(context.points.metric.kernels &&
+                      context.points.metric.kernels->traits.similarity),
           // Of points that stream the chunks have their part of it.
-          workspace_(static_cast<double>(context.plan.workspace_bytes) / (context.points.streams ? 2 : 1)) {
+          workspace_(static_cast<double>(context.plan.workspace_bytes) /
+                     (context.points.streams ? 2 : 1)) {
         const Points& points = context.points;
         const double spread = tuning::spread_bytes(points.n, points.d);
         if (!lies_in_order(points.resident) || spread > spare(context)) return;
@@ -49,7 +53,8 @@ public:
     void take_half() { workspace_ /= 2; }
     // What a tile's rows may hold.
     std::int64_t room() const { return tuning::radius_entries(workspace_); }
-    // Whether any tile took the filter in the order of clusters or cells, as one in the points' own had no room.
+    // Whether any tile took the filter in the order of clusters or cells, as one in the points' own
+    // had no room.
     bool had_no_room() const { return had_no_room_; }
 
     // Of all chunks.
@@ -74,7 +79,8 @@ private:
         const std::int64_t count = queries.count(), n = chunk.points.rows.count;
         Buffer<std::int64_t> self(request_.graph ? count : 0, context_.stream);
         // Relative to the chunk; an id outside of it leaves nothing out.
-        if (request_.graph) count_up(self.get(), count, request_.first_own + first_ - chunk.first, context_.stream);
+        if (request_.graph)
+            count_up(self.get(), count, request_.first_own + first_ - chunk.first, context_.stream);
         queries.self = self.get();
         const Plan& plan = context_.plan;
         if (plan.path == Path::exact) {
@@ -86,12 +92,14 @@ private:
             return;
         }
         const FilterVectors& own = own_filter(chunk);
-        const std::vector<std::uint8_t> states = filter_within(context_, chunk, own, queries, found);
+        const std::vector<std::uint8_t> states =
+            filter_within(context_, chunk, own, queries, found);
         std::vector<std::int64_t> left = left_of(states);
         for (const std::int64_t i : left)
-            context_.mark(
-                first_ + i, SearchContext::retried,
-                states[static_cast<std::size_t>(i)] == ball_unfit ? exact::Cause::out_of_range : exact::Cause::alike);
+            context_.mark(first_ + i, SearchContext::retried,
+                          states[static_cast<std::size_t>(i)] == ball_unfit
+                              ? exact::Cause::out_of_range
+                              : exact::Cause::alike);
         for (const FilterKind kind : {FilterKind::two_terms, FilterKind::direct}) {
             if (left.empty() || !finer_pays(context_, chunk, own, kind, std::ssize(left))) continue;
             const FilterVectors* const finer = filter_if_there_is_room(chunk, kind);
@@ -104,25 +112,27 @@ private:
             left = std::move(next);
         }
         if (!left.empty()) {
-            for (const std::int64_t i : left) context_.mark(first_ + i, SearchContext::scanned, exact::Cause::none);
+            for (const std::int64_t i : left)
+                context_.mark(first_ + i, SearchContext::scanned, exact::Cause::none);
             const Again again(*this, queries, left, found);
-            const tuning::RescanTile tile =
-                tuning::rescan_tile(found.workspace / 2, context_.points.d, 1, device_attributes().multiprocessors);
+            const tuning::RescanTile tile = tuning::rescan_tile(
+                found.workspace / 2, context_.points.d, 1, device_attributes().multiprocessors);
             scan_within(context_, chunk, again.queries, tile.queries, tile.points, found);
         }
         context_.progress.add(static_cast<double>(count) * static_cast<double>(n));
     }
 
-    // Queries that are tried again. The found parts point to their rows, which live as long as these.
+    // Queries that are tried again. The found parts point to their rows, which live as long as
+    // these.
     struct Again {
         DeviceBalls balls;
         BallQueries queries;
-        Again(const RadiusSearch& search, const BallQueries& of, const std::vector<std::int64_t>& which,
-              RadiusFound& found)
-            : balls(search.request_, search.similarity_, search.first_, std::ssize(which), which.data(),
-                    search.context_.stream) {
-            found.gathered.emplace_back(search.context_, of.rows.rows, on_device(which, search.context_.stream),
-                                        of.self);
+        Again(const RadiusSearch& search, const BallQueries& of,
+              const std::vector<std::int64_t>& which, RadiusFound& found)
+            : balls(search.request_, search.similarity_, search.first_, std::ssize(which),
+                    which.data(), search.context_.stream) {
+            found.gathered.emplace_back(search.context_, of.rows.rows,
+                                        on_device(which, search.context_.stream), of.self);
             const GatheredQueries& gathered = found.gathered.back();
             queries = {.rows = gathered.rows.prepared(),
                        .self = gathered.self.get(),
@@ -134,12 +144,14 @@ private:
     static std::vector<std::int64_t> left_of(const std::vector<std::uint8_t>& states) {
         std::vector<std::int64_t> left;
         for (std::size_t i = 0; i < states.size(); ++i)
-            if (states[i] == ball_left || states[i] == ball_unfit) left.push_back(static_cast<std::int64_t>(i));
+            if (states[i] == ball_left || states[i] == ball_unfit)
+                left.push_back(static_cast<std::int64_t>(i));
         return left;
     }
-    // That of the plan's path, or f32 where its coarse form has misled searches. Of points in the order of clusters or
-    // cells that in their own: runs of its positions are samples, by which ranges are as long as lists have room for.
-    // Runs of the others are of near points: their lists overflow, and ranges are halved until they do not.
+    // That of the plan's path, or f32 where its coarse form has misled searches. Of points in the
+    // order of clusters or cells that in their own: runs of its positions are samples, by which
+    // ranges are as long as lists have room for. Runs of the others are of near points: their lists
+    // overflow, and ranges are halved until they do not.
     const FilterVectors& own_filter(const Chunk& chunk) {
         const FilterKind kind = kind_of(context_.plan);
         if (lies_in_order(chunk)) {
@@ -147,7 +159,9 @@ private:
             had_no_room_ = true;
         }
         if (kind == FilterKind::direct_coarse && chunk.finer->coarse_misleads)
-            if (const FilterVectors* const finer = filter_if_there_is_room(chunk, FilterKind::direct)) return *finer;
+            if (const FilterVectors* const finer =
+                    filter_if_there_is_room(chunk, FilterKind::direct))
+                return *finer;
         return filter_of(chunk, context_.points.metric, kind);
     }
     bool lies_in_order(const Chunk& chunk) const {
@@ -185,7 +199,8 @@ private:
 template <class T>
 void fetch(std::vector<T>& to, const void* from, cudaStream_t stream) {
     InFlight copy(stream);
-    check(cudaMemcpyAsync(to.data(), from, to.size() * sizeof(T), cudaMemcpyDefault, stream), "cudaMemcpy");
+    check(cudaMemcpyAsync(to.data(), from, to.size() * sizeof(T), cudaMemcpyDefault, stream),
+          "cudaMemcpy");
     copy.wait("search by radius");
 }
 
@@ -220,8 +235,10 @@ TileRows in_order(const SearchContext& context, const RadiusRequest& request, Ro
     Buffer<char> values(entries * (request.f64 ? 8 : 4), stream);
     auto* const values64 = reinterpret_cast<double*>(values.get());
     auto* const values32 = reinterpret_cast<float*>(values.get());
-    if (!metric.kernels || request.keys) user_report(keys.get(), values.get(), request.f64, entries, stream);
-    else if (request.f64) metric.kernels->report_f64(keys.get(), values64, entries, metric.params, stream);
+    if (!metric.kernels || request.keys)
+        user_report(keys.get(), values.get(), request.f64, entries, stream);
+    else if (request.f64)
+        metric.kernels->report_f64(keys.get(), values64, entries, metric.params, stream);
     else metric.kernels->report_f32(keys.get(), values32, entries, metric.params, stream);
     const auto size = static_cast<std::size_t>(entries);
     out.ids.resize(size);
@@ -260,8 +277,10 @@ void hand_on(const RadiusRequest& request, std::int64_t first, const TileRows& r
                                           all.begin() + static_cast<std::ptrdiff_t>(end) + 1);
         const std::int64_t from = all[row];
         for (std::int64_t& at : offsets) at -= from;
-        (*request.take)({first + static_cast<std::int64_t>(row), static_cast<std::int64_t>(end - row), offsets.data(),
-                         rows.ids.data() + from, request.f64 ? nullptr : rows.distances.data() + from,
+        (*request.take)({first + static_cast<std::int64_t>(row),
+                         static_cast<std::int64_t>(end - row), offsets.data(),
+                         rows.ids.data() + from,
+                         request.f64 ? nullptr : rows.distances.data() + from,
                          request.f64 ? rows.distances64.data() + from : nullptr});
         row = end;
     }
@@ -270,8 +289,8 @@ void hand_on(const RadiusRequest& request, std::int64_t first, const TileRows& r
 // The first of the queries, as many as a tree serves: a filter has the others.
 std::int64_t answer_by_tree(const SearchContext& context, const RadiusRequest& request) {
     cudaStream_t stream = context.stream;
-    const std::int64_t q = request.queries.rows,
-                       room = tuning::radius_entries(static_cast<double>(context.plan.workspace_bytes));
+    const std::int64_t q = request.queries.rows, room = tuning::radius_entries(static_cast<double>(
+                                                     context.plan.workspace_bytes));
     if (!RadiusTree::serves(context, request)) return 0;
     std::int64_t first = 0;
     std::unique_ptr<RadiusTree> tree;
@@ -287,18 +306,20 @@ std::int64_t answer_by_tree(const SearchContext& context, const RadiusRequest& r
             if (!tree->count(first, count)) return first;
             if (request.counts) {
                 InFlight copy(stream);
-                check(
-                    cudaMemcpyAsync(request.counts + first, tree->totals(),
-                                    static_cast<std::size_t>(count) * sizeof(std::int64_t), cudaMemcpyDefault, stream),
-                    "cudaMemcpy");
+                check(cudaMemcpyAsync(request.counts + first, tree->totals(),
+                                      static_cast<std::size_t>(count) * sizeof(std::int64_t),
+                                      cudaMemcpyDefault, stream),
+                      "cudaMemcpy");
                 copy.wait("search by radius");
             } else {
                 RowOffsets offsets(tree->totals(), count, stream);
                 const std::int64_t entries = offsets.on_host.back();
                 if (entries > room && count > 1) {
-                    const double share = 0.8 * static_cast<double>(room) / static_cast<double>(entries);
-                    tile = std::clamp<std::int64_t>(static_cast<std::int64_t>(share * static_cast<double>(count)), 1,
-                                                    count - 1);
+                    const double share =
+                        0.8 * static_cast<double>(room) / static_cast<double>(entries);
+                    tile = std::clamp<std::int64_t>(
+                        static_cast<std::int64_t>(share * static_cast<double>(count)), 1,
+                        count - 1);
                     continue;
                 }
                 const Buffer<std::uint64_t> keys(entries, stream);
@@ -356,10 +377,10 @@ void radius(const Points& points, const RadiusRequest& request) {
             RadiusFound found = search.search(first, count);
             if (request.counts) {
                 InFlight copy(stream);
-                check(
-                    cudaMemcpyAsync(request.counts + first, found.totals.get(),
-                                    static_cast<std::size_t>(count) * sizeof(std::int64_t), cudaMemcpyDefault, stream),
-                    "cudaMemcpy");
+                check(cudaMemcpyAsync(request.counts + first, found.totals.get(),
+                                      static_cast<std::size_t>(count) * sizeof(std::int64_t),
+                                      cudaMemcpyDefault, stream),
+                      "cudaMemcpy");
                 copy.wait("search by radius");
             } else {
                 made = rows_of(context, request, std::move(found));
@@ -368,21 +389,26 @@ void radius(const Points& points, const RadiusRequest& request) {
             again_with(within.queries);
             continue;
         } catch (const Error& error) {
-            if (error.code() != ErrorCode::out_of_memory || count == 1 || request.progress.cancelled()) throw;
+            if (error.code() != ErrorCode::out_of_memory || count == 1 ||
+                request.progress.cancelled())
+                throw;
             search.take_half();
             again_with(count / 2);
             continue;
         }
         if (!request.counts) hand_on(request, first, made);
         first += count;
-        if (request.counts || 3 * made.offsets.back() < search.room()) tile = std::min(largest, 2 * tile);
+        if (request.counts || 3 * made.offsets.back() < search.room())
+            tile = std::min(largest, 2 * tile);
         cancel_if_asked(context);
     }
     call.wait("search by radius");
     context.count_outcomes();
     if (search.had_no_room())
         request.report.fallbacks.push_back(
-            {q, false, "a filter of the points in their own order had no room beside that of their clusters or cells",
+            {q, false,
+             "a filter of the points in their own order had no room beside that of their clusters "
+             "or cells",
              "more memory: lists of points that lie in the order of clusters or cells overflow"});
 }
 

@@ -24,7 +24,8 @@ __global__ void __launch_bounds__(block) classify_kernel(FilterForm form, Classi
     const std::int64_t query = blockIdx.x;
     if (threadIdx.x == 0) kept = within = 0;
     __syncthreads();
-    const auto count = static_cast<int>(min(static_cast<std::int64_t>(task.counts[query]), task.capacity));
+    const auto count =
+        static_cast<int>(min(static_cast<std::int64_t>(task.counts[query]), task.capacity));
     const Candidate* const list = task.candidates + query * task.capacity;
     std::uint32_t* const ids = task.ids + query * task.capacity;
     const std::int64_t self = task.self ? task.self[query] : -1;
@@ -40,12 +41,14 @@ __global__ void __launch_bounds__(block) classify_kernel(FilterForm form, Classi
             open = row != self;
             if (!open && task.self_listed) task.self_listed[query] = 1;
             // NaN where the point is not covered.
-            if (open && task.included && __fadd_ru(entry.a, 2.0f * task.point_error[entry.point]) <= included) {
+            if (open && task.included &&
+                __fadd_ru(entry.a, 2.0f * task.point_error[entry.point]) <= included) {
                 ++proven;
                 open = false;
             }
         }
-        append<1>(open ? 1u : 0u, &kept, [&](int place, int) { ids[place] = static_cast<std::uint32_t>(row); });
+        append<1>(open ? 1u : 0u, &kept,
+                  [&](int place, int) { ids[place] = static_cast<std::uint32_t>(row); });
     }
     add_of_block(proven, &within);
     __syncthreads();
@@ -78,21 +81,27 @@ struct Ball {
 };
 
 __device__ __forceinline__ std::int64_t pairs_of(const RankedPairs& pairs, std::int64_t query) {
-    return pairs.counts ? min(static_cast<std::int64_t>(pairs.counts[query]), pairs.count) : pairs.count;
+    return pairs.counts ? min(static_cast<std::int64_t>(pairs.counts[query]), pairs.count)
+                        : pairs.count;
 }
 
-__global__ void __launch_bounds__(block) count_kernel(RankedPairs pairs, Balls balls, std::int32_t* found) {
-    const std::int64_t query = blockIdx.x, count = pairs_of(pairs, query), first = query * pairs.stride;
+__global__ void __launch_bounds__(block)
+    count_kernel(RankedPairs pairs, Balls balls, std::int32_t* found) {
+    const std::int64_t query = blockIdx.x, count = pairs_of(pairs, query),
+                       first = query * pairs.stride;
     const Ball ball(balls, query);
     int within = 0;
-    for (std::int64_t i = threadIdx.x; i < count; i += block) within += ball.holds(pairs, first + i);
+    for (std::int64_t i = threadIdx.x; i < count; i += block)
+        within += ball.holds(pairs, first + i);
     add_of_block(within, found + query);
 }
 
 __global__ void __launch_bounds__(block)
-    take_kernel(RankedPairs pairs, Balls balls, const std::int64_t* offsets, std::uint64_t* keys, std::uint32_t* ids) {
+    take_kernel(RankedPairs pairs, Balls balls, const std::int64_t* offsets, std::uint64_t* keys,
+                std::uint32_t* ids) {
     __shared__ int kept;
-    const std::int64_t query = blockIdx.x, count = pairs_of(pairs, query), first = query * pairs.stride;
+    const std::int64_t query = blockIdx.x, count = pairs_of(pairs, query),
+                       first = query * pairs.stride;
     const Ball ball(balls, query);
     if (threadIdx.x == 0) kept = 0;
     __syncthreads();
@@ -102,13 +111,14 @@ __global__ void __launch_bounds__(block)
         const bool within = i < count && ball.holds(pairs, first + i);
         append<1>(within ? 1u : 0u, &kept, [&](int place, int) {
             keys[to + place] = pairs.keys[first + i];
-            ids[to + place] = pairs.ids ? pairs.ids[first + i] : pairs.first + static_cast<std::uint32_t>(i);
+            ids[to + place] =
+                pairs.ids ? pairs.ids[first + i] : pairs.first + static_cast<std::uint32_t>(i);
         });
     }
 }
 
-__global__ void list_self_kernel(const std::int64_t* self, std::int64_t q, std::int64_t n, std::uint32_t* ids,
-                                 std::int32_t* counts) {
+__global__ void list_self_kernel(const std::int64_t* self, std::int64_t q, std::int64_t n,
+                                 std::uint32_t* ids, std::int32_t* counts) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (i >= q) return;
     const bool there = self[i] >= 0 && self[i] < n;
@@ -116,15 +126,16 @@ __global__ void list_self_kernel(const std::int64_t* self, std::int64_t q, std::
     counts[i] = there ? 1 : 0;
 }
 
-__global__ void take_self_off_kernel(const std::int32_t* within, const std::uint8_t* self_listed, std::int64_t q,
-                                     std::int64_t* totals) {
+__global__ void take_self_off_kernel(const std::int32_t* within, const std::uint8_t* self_listed,
+                                     std::int64_t q, std::int64_t* totals) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (i < q && within[i] > 0 && self_listed[i] == 0) totals[i] -= 1;
 }
 
 // One block walks all counts.
 template <class T>
-__global__ void __launch_bounds__(1024) sum_kernel(const T* counts, std::int64_t q, std::int64_t* offsets) {
+__global__ void __launch_bounds__(1024)
+    sum_kernel(const T* counts, std::int64_t q, std::int64_t* offsets) {
     __shared__ long long sums[32];
     long long before = 0;
     for (std::int64_t base = 0; base < q; base += 1024) {
@@ -144,8 +155,10 @@ __global__ void summarize_kernel(RangeSummary range) {
     const auto listed = static_cast<unsigned long long>(range.listed[i]);
     atomicMax(&range.words[0], listed);
     atomicMax(&range.words[1], listed + static_cast<unsigned long long>(range.seen[i]));
-    if (range.open[i] > 0) atomicAdd(&range.words[2], static_cast<unsigned long long>(range.open[i]));
-    if (range.found[i] > 0) atomicAdd(&range.words[3], static_cast<unsigned long long>(range.found[i]));
+    if (range.open[i] > 0)
+        atomicAdd(&range.words[2], static_cast<unsigned long long>(range.open[i]));
+    if (range.found[i] > 0)
+        atomicAdd(&range.words[3], static_cast<unsigned long long>(range.found[i]));
 }
 
 __global__ void add_range_kernel(RangeSummary range, RangeTotals totals) {
@@ -162,8 +175,8 @@ __global__ void add_range_kernel(RangeSummary range, RangeTotals totals) {
 }
 
 template <class T>
-__global__ void add_totals_kernel(const T* totals, std::int64_t q, const std::int64_t* rows, const std::uint8_t* state,
-                                  std::int64_t* tile_totals) {
+__global__ void add_totals_kernel(const T* totals, std::int64_t q, const std::int64_t* rows,
+                                  const std::uint8_t* state, std::int64_t* tile_totals) {
     const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (i >= q || (state && state[i] != ball_answered)) return;
     tile_totals[rows ? rows[i] : i] += totals[i];
@@ -180,35 +193,39 @@ void classify(const FilterForm& form, const ClassifyTask& task, cudaStream_t str
     check_launch("classify");
 }
 
-void count_within(const RankedPairs& pairs, const Balls& balls, std::int32_t* found, cudaStream_t stream) {
+void count_within(const RankedPairs& pairs, const Balls& balls, std::int32_t* found,
+                  cudaStream_t stream) {
     count_kernel<<<grid_of(pairs.q), block, 0, stream>>>(pairs, balls, found);
     check_launch("count_within");
 }
 
-void take_within(const RankedPairs& pairs, const Balls& balls, const std::int64_t* offsets, std::uint64_t* keys,
-                 std::uint32_t* ids, cudaStream_t stream) {
+void take_within(const RankedPairs& pairs, const Balls& balls, const std::int64_t* offsets,
+                 std::uint64_t* keys, std::uint32_t* ids, cudaStream_t stream) {
     take_kernel<<<grid_of(pairs.q), block, 0, stream>>>(pairs, balls, offsets, keys, ids);
     check_launch("take_within");
 }
 
-void list_self(const std::int64_t* self, std::int64_t q, std::int64_t n, std::uint32_t* ids, std::int32_t* counts,
-               cudaStream_t stream) {
+void list_self(const std::int64_t* self, std::int64_t q, std::int64_t n, std::uint32_t* ids,
+               std::int32_t* counts, cudaStream_t stream) {
     list_self_kernel<<<item_blocks(q), item_threads, 0, stream>>>(self, q, n, ids, counts);
     check_launch("list_self");
 }
 
-void take_self_off(const std::int32_t* within, const std::uint8_t* self_listed, std::int64_t q, std::int64_t* totals,
-                   cudaStream_t stream) {
-    take_self_off_kernel<<<item_blocks(q), item_threads, 0, stream>>>(within, self_listed, q, totals);
+void take_self_off(const std::int32_t* within, const std::uint8_t* self_listed, std::int64_t q,
+                   std::int64_t* totals, cudaStream_t stream) {
+    take_self_off_kernel<<<item_blocks(q), item_threads, 0, stream>>>(within, self_listed, q,
+                                                                      totals);
     check_launch("take_self_off");
 }
 
-void sum_counts(const std::int32_t* counts, std::int64_t q, std::int64_t* offsets, cudaStream_t stream) {
+void sum_counts(const std::int32_t* counts, std::int64_t q, std::int64_t* offsets,
+                cudaStream_t stream) {
     sum_kernel<<<1, 1024, 0, stream>>>(counts, q, offsets);
     check_launch("sum_counts");
 }
 
-void sum_counts(const std::int64_t* counts, std::int64_t q, std::int64_t* offsets, cudaStream_t stream) {
+void sum_counts(const std::int64_t* counts, std::int64_t q, std::int64_t* offsets,
+                cudaStream_t stream) {
     sum_kernel<<<1, 1024, 0, stream>>>(counts, q, offsets);
     check_launch("sum_counts");
 }
@@ -223,15 +240,17 @@ void add_range(const RangeSummary& range, const RangeTotals& totals, cudaStream_
     check_launch("add_range");
 }
 
-void add_totals(const std::int64_t* totals, std::int64_t q, const std::int64_t* rows, const std::uint8_t* state,
-                std::int64_t* tile_totals, cudaStream_t stream) {
-    add_totals_kernel<<<item_blocks(q), item_threads, 0, stream>>>(totals, q, rows, state, tile_totals);
+void add_totals(const std::int64_t* totals, std::int64_t q, const std::int64_t* rows,
+                const std::uint8_t* state, std::int64_t* tile_totals, cudaStream_t stream) {
+    add_totals_kernel<<<item_blocks(q), item_threads, 0, stream>>>(totals, q, rows, state,
+                                                                   tile_totals);
     check_launch("add_totals");
 }
 
-void add_totals(const std::int32_t* totals, std::int64_t q, const std::int64_t* rows, std::int64_t* tile_totals,
-                cudaStream_t stream) {
-    add_totals_kernel<<<item_blocks(q), item_threads, 0, stream>>>(totals, q, rows, nullptr, tile_totals);
+void add_totals(const std::int32_t* totals, std::int64_t q, const std::int64_t* rows,
+                std::int64_t* tile_totals, cudaStream_t stream) {
+    add_totals_kernel<<<item_blocks(q), item_threads, 0, stream>>>(totals, q, rows, nullptr,
+                                                                   tile_totals);
     check_launch("add_totals");
 }
 

@@ -36,8 +36,9 @@ struct PlaceTask {
 __global__ void __launch_bounds__(block) place_kernel(PlaceTask task) {
     const std::int64_t query = blockIdx.x;
     if (task.state && task.state[query] != ball_answered) return;
-    const std::int64_t row = task.rows ? task.rows[query] : task.first_row + query, from = task.from_offsets[query],
-                       count = task.from_offsets[query + 1] - from, to = task.offsets[row] + task.cursors[row];
+    const std::int64_t row = task.rows ? task.rows[query] : task.first_row + query,
+                       from = task.from_offsets[query], count = task.from_offsets[query + 1] - from,
+                       to = task.offsets[row] + task.cursors[row];
     for (std::int64_t i = threadIdx.x; i < count; i += block) {
         task.keys[to + i] = task.from_keys[from + i];
         task.ids[to + i] = task.first + static_cast<std::int64_t>(task.from_ids[from + i]);
@@ -46,7 +47,8 @@ __global__ void __launch_bounds__(block) place_kernel(PlaceTask task) {
     if (threadIdx.x == 0) task.cursors[row] += count;
 }
 
-// In place, of rows that are not too long; entries are padded with the largest (key, id) to a power of two.
+// In place, of rows that are not too long; entries are padded with the largest (key, id) to a power
+// of two.
 __global__ void __launch_bounds__(block)
     sort_kernel(const std::int64_t* offsets, std::uint64_t* keys, std::int64_t* ids) {
     __shared__ std::uint64_t key[sorted_at_once];
@@ -78,36 +80,40 @@ __global__ void __launch_bounds__(block)
 
 }  // namespace
 
-void place_part(const RadiusPart& part, const std::int64_t* offsets, std::int64_t* cursors, std::uint64_t* keys,
-                std::int64_t* ids, cudaStream_t stream) {
-    place_kernel<<<static_cast<unsigned>(part.q), block, 0, stream>>>({.from_keys = part.keys.get(),
-                                                                       .from_ids = part.ids.get(),
-                                                                       .from_offsets = part.offsets.get(),
-                                                                       .rows = part.rows,
-                                                                       .first_row = part.first_row,
-                                                                       .state = part.state,
-                                                                       .first = part.first,
-                                                                       .offsets = offsets,
-                                                                       .cursors = cursors,
-                                                                       .keys = keys,
-                                                                       .ids = ids});
+void place_part(const RadiusPart& part, const std::int64_t* offsets, std::int64_t* cursors,
+                std::uint64_t* keys, std::int64_t* ids, cudaStream_t stream) {
+    place_kernel<<<static_cast<unsigned>(part.q), block, 0, stream>>>(
+        {.from_keys = part.keys.get(),
+         .from_ids = part.ids.get(),
+         .from_offsets = part.offsets.get(),
+         .rows = part.rows,
+         .first_row = part.first_row,
+         .state = part.state,
+         .first = part.first,
+         .offsets = offsets,
+         .cursors = cursors,
+         .keys = keys,
+         .ids = ids});
     check_launch("place_part");
 }
 
-void sort_radius_rows(const std::vector<std::int64_t>& host_offsets, const std::int64_t* offsets, std::int64_t n,
-                      const Buffer<std::uint64_t>& keys, const Buffer<std::int64_t>& ids, cudaStream_t stream) {
+void sort_radius_rows(const std::vector<std::int64_t>& host_offsets, const std::int64_t* offsets,
+                      std::int64_t n, const Buffer<std::uint64_t>& keys,
+                      const Buffer<std::int64_t>& ids, cudaStream_t stream) {
     const std::size_t q = host_offsets.size() - 1;
     sort_kernel<<<static_cast<unsigned>(q), block, 0, stream>>>(offsets, keys.get(), ids.get());
     check_launch("sort_radius_rows");
     std::vector<std::int64_t> ends;  // where the others begin, then where they end
     for (const std::size_t end : {0, 1})
         for (std::size_t i = 0; i < q; ++i)
-            if (host_offsets[i + 1] - host_offsets[i] > sorted_at_once) ends.push_back(host_offsets[i + end]);
+            if (host_offsets[i + 1] - host_offsets[i] > sorted_at_once)
+                ends.push_back(host_offsets[i + end]);
     if (ends.empty()) return;
     const auto rows = static_cast<std::int64_t>(ends.size() / 2), entries = keys.size();
     const Buffer<std::int64_t> segments(2 * rows, stream);
     InFlight reading(stream);
-    check(cudaMemcpyAsync(segments.get(), ends.data(), ends.size() * sizeof(std::int64_t), cudaMemcpyDefault, stream),
+    check(cudaMemcpyAsync(segments.get(), ends.data(), ends.size() * sizeof(std::int64_t),
+                          cudaMemcpyDefault, stream),
           "cudaMemcpy");
     reading.wait("search by radius");
     const std::int64_t *const begin = segments.get(), *const end = begin + rows;
@@ -116,12 +122,14 @@ void sort_radius_rows(const std::vector<std::int64_t>& host_offsets, const std::
     const Buffer<std::int64_t> other_ids(entries, stream);
     const int bits = std::bit_width(static_cast<std::uint64_t>(n));
     with_temporary("segmented sort", stream, [&](void* temporary, std::size_t& bytes) {
-        return cub::DeviceSegmentedRadixSort::SortPairs(temporary, bytes, ids.get(), other_ids.get(), keys.get(),
-                                                        other_keys.get(), entries, rows, begin, end, 0, bits, stream);
+        return cub::DeviceSegmentedRadixSort::SortPairs(
+            temporary, bytes, ids.get(), other_ids.get(), keys.get(), other_keys.get(), entries,
+            rows, begin, end, 0, bits, stream);
     });
     with_temporary("segmented sort", stream, [&](void* temporary, std::size_t& bytes) {
-        return cub::DeviceSegmentedRadixSort::SortPairs(temporary, bytes, other_keys.get(), keys.get(), other_ids.get(),
-                                                        ids.get(), entries, rows, begin, end, 0, 64, stream);
+        return cub::DeviceSegmentedRadixSort::SortPairs(temporary, bytes, other_keys.get(),
+                                                        keys.get(), other_ids.get(), ids.get(),
+                                                        entries, rows, begin, end, 0, 64, stream);
     });
 }
 

@@ -15,8 +15,8 @@ namespace kith::gpu {
 namespace {
 
 // Reported distances of keys, where the balls ask for them.
-void report_distances(const DeviceMetric& metric, const std::uint64_t* keys, double* out, std::int64_t count,
-                      cudaStream_t stream) {
+void report_distances(const DeviceMetric& metric, const std::uint64_t* keys, double* out,
+                      std::int64_t count, cudaStream_t stream) {
     if (metric.kernels) metric.kernels->report_f64(keys, out, count, metric.params, stream);
     else user_report(keys, out, true, count, stream);
 }
@@ -27,8 +27,9 @@ std::int64_t* totals_of(const RadiusFound& found, const BallQueries& queries) {
 }
 
 // The pairs within as a part of `entries`.
-void add_part(const RankedPairs& pairs, const BallQueries& queries, const std::int32_t* counts, std::int64_t entries,
-              const std::uint8_t* state, std::int64_t first_point, RadiusFound& found, cudaStream_t stream) {
+void add_part(const RankedPairs& pairs, const BallQueries& queries, const std::int32_t* counts,
+              std::int64_t entries, const std::uint8_t* state, std::int64_t first_point,
+              RadiusFound& found, cudaStream_t stream) {
     if (entries == 0) return;
     RadiusPart part{.q = pairs.q,
                     .keys = {entries, stream},
@@ -44,8 +45,9 @@ void add_part(const RankedPairs& pairs, const BallQueries& queries, const std::i
     found.entries += entries;
 }
 
-// The passes of a filter over ranges of the points. Lists are emptied after each, so that a range which no list may
-// overflow is one of as many points as a list has room for; longer ones are as long as the lists so far suggest.
+// The passes of a filter over ranges of the points. Lists are emptied after each, so that a range
+// which no list may overflow is one of as many points as a list has room for; longer ones are as
+// long as the lists so far suggest.
 class RangeFilter {
 public:
     RangeFilter(const SearchContext& context, const Chunk& chunk, const FilterVectors& filter,
@@ -94,8 +96,8 @@ public:
             }
             refined += static_cast<std::int64_t>(words[2]);
             if (!found_.counts_only)
-                add_part(pairs(), queries_, within_.get(), static_cast<std::int64_t>(words[3]), state(), chunk_.first,
-                         found_, stream_);
+                add_part(pairs(), queries_, within_.get(), static_cast<std::int64_t>(words[3]),
+                         state(), chunk_.first, found_, stream_);
             add_range(range(), totals(), stream_);
             seen += length;
             within += static_cast<std::int64_t>(words[3]);
@@ -105,13 +107,16 @@ public:
         }
         context_.report.candidates += static_cast<double>(refined);
         const auto needless = static_cast<double>(refined - (found_.counts_only ? 0 : within));
-        if (is_coarse(filter_.form) && tuning::misled_by_candidates(q_, n_, context_.points.d, needless))
+        if (is_coarse(filter_.form) &&
+            tuning::misled_by_candidates(q_, n_, context_.points.d, needless))
             chunk_.finer->coarse_misleads = true;
         if (self_listed_.size() > 0) leave_out_self();
-        add_totals(sums_.get(), q_, queries_.tile_rows, state(), totals_of(found_, queries_), stream_);
+        add_totals(sums_.get(), q_, queries_.tile_rows, state(), totals_of(found_, queries_),
+                   stream_);
         std::vector<std::uint8_t> states(static_cast<std::size_t>(q_));
         InFlight copy(stream_);
-        check(cudaMemcpyAsync(states.data(), state(), states.size(), cudaMemcpyDefault, stream_), "cudaMemcpy");
+        check(cudaMemcpyAsync(states.data(), state(), states.size(), cudaMemcpyDefault, stream_),
+              "cudaMemcpy");
         copy.wait("search by radius");
         found_.states.push_back(std::move(state_));
         return states;
@@ -124,15 +129,17 @@ private:
     void make_queries() {
         const DeviceMetric& metric = context_.points.metric;
         if (metric.kernels)
-            metric.kernels->filter_queries(queries_.rows, filter_.form, vectors_.get(), query_error_.get(), unfit(),
-                                           metric.params, stream_);
+            metric.kernels->filter_queries(queries_.rows, filter_.form, vectors_.get(),
+                                           query_error_.get(), unfit(), metric.params, stream_);
         else
-            formula_queries(queries_.rows, filter_, vectors_.get(), query_error_.get(), unfit(), metric.params,
-                            stream_);
-        ball_thresholds(metric.kernels, queries_.rows, filter_.form, query_error_.get(), unfit(), queries_.balls.bounds,
-                        metric.params, {excluded_.get(), included_.get(), state()}, stream_);
+            formula_queries(queries_.rows, filter_, vectors_.get(), query_error_.get(), unfit(),
+                            metric.params, stream_);
+        ball_thresholds(metric.kernels, queries_.rows, filter_.form, query_error_.get(), unfit(),
+                        queries_.balls.bounds, metric.params,
+                        {excluded_.get(), included_.get(), state()}, stream_);
         if (sure_.size() > 0)
-            sure_limits(included_.get(), q_, filter_.point_error.get(), n_, largest_error_.get(), sure_.get(), stream_);
+            sure_limits(included_.get(), q_, filter_.point_error.get(), n_, largest_error_.get(),
+                        sure_.get(), stream_);
         pass_.step = filter_.form.direct.step;
         pass_.coordinates = filter_.form.direct.coordinates;
         pass_.exponent = filter_.form.direct.exponent;
@@ -149,7 +156,8 @@ private:
         pass_.capacity = capacity_;
     }
 
-    // Points [first, first + count): lists, what is left open of them refined, what is within counted.
+    // Points [first, first + count): lists, what is left open of them refined, what is within
+    // counted.
     void compare(std::int64_t first, std::int64_t count) {
         const DeviceMetric& metric = context_.points.metric;
         listed_.clear_to(0);
@@ -177,7 +185,8 @@ private:
                  stream_);
         // The keys take the place of the candidates, which have become ids.
         refine_ids(capacity_);
-        if (queries_.balls.asks) report_distances(metric, keys(), reported_.get(), q_ * capacity_, stream_);
+        if (queries_.balls.asks)
+            report_distances(metric, keys(), reported_.get(), q_ * capacity_, stream_);
         count_within(pairs(), queries_.balls, within_.get(), stream_);
         summarize(range(), stream_);
     }
@@ -215,14 +224,18 @@ private:
                 .counting = found_.counts_only};
     }
 
-    // A query's own row is skipped in lists, but may have been counted unseen: if it is within and was in no list, it
-    // was.
+    // A query's own row is skipped in lists, but may have been counted unseen: if it is within and
+    // was in no list, it was.
     void leave_out_self() {
         const DeviceMetric& metric = context_.points.metric;
         list_self(queries_.self, q_, n_, ids_.get(), open_.get(), stream_);
         refine_ids(1);
-        const RankedPairs own{
-            .q = q_, .count = 1, .stride = 1, .keys = keys(), .counts = open_.get(), .reported = reported_.get()};
+        const RankedPairs own{.q = q_,
+                              .count = 1,
+                              .stride = 1,
+                              .keys = keys(),
+                              .counts = open_.get(),
+                              .reported = reported_.get()};
         if (queries_.balls.asks) report_distances(metric, keys(), reported_.get(), q_, stream_);
         within_.clear_to(0);
         count_within(own, queries_.balls, within_.get(), stream_);
@@ -231,8 +244,9 @@ private:
     // Keys of ids, `stride` apart.
     void refine_ids(std::int64_t stride) const {
         const DeviceMetric& metric = context_.points.metric;
-        const RefineTask task{queries_.rows, chunk_.points.prepared(), ids_.get(), open_.get(), stride, expected,
-                              keys()};
+        const RefineTask task{
+            queries_.rows, chunk_.points.prepared(), ids_.get(), open_.get(), stride, expected,
+            keys()};
         if (metric.kernels) metric.kernels->refine(task, metric.params, stream_);
         else user_refine(task, metric.spec, stream_);
     }
@@ -256,10 +270,12 @@ private:
     // After `seen` points with so many within.
     void require_room(std::int64_t within, std::int64_t seen) const {
         const double before = static_cast<double>(found_.entries - within),
-                     all = before + static_cast<double>(within) * static_cast<double>(n_) / static_cast<double>(seen);
+                     all = before + static_cast<double>(within) * static_cast<double>(n_) /
+                                        static_cast<double>(seen);
         const auto room = static_cast<double>(found_.most);
         if (found_.q == 1 || all <= room) return;
-        throw TooManyWithin{static_cast<std::int64_t>(0.8 * static_cast<double>(found_.q) * room / all)};
+        throw TooManyWithin{
+            static_cast<std::int64_t>(0.8 * static_cast<double>(found_.q) * room / all)};
     }
 
     const SearchContext& context_;
@@ -285,21 +301,23 @@ private:
 
 }  // namespace
 
-DeviceBalls::DeviceBalls(const RadiusRequest& request, bool similarity, std::int64_t first, std::int64_t count,
-                         const std::int64_t* numbers, cudaStream_t stream)
+DeviceBalls::DeviceBalls(const RadiusRequest& request, bool similarity, std::int64_t first,
+                         std::int64_t count, const std::int64_t* numbers, cudaStream_t stream)
     : values(3 * count, stream) {
     const auto size = static_cast<std::size_t>(count);
     std::vector<double> host(3 * size);
     const double* const from[] = {request.inner, request.outer, request.radii};
     for (std::size_t a = 0; a < 3; ++a)
         for (std::size_t i = 0; i < size; ++i)
-            host[a * size + i] = from[a][first + (numbers ? numbers[i] : static_cast<std::int64_t>(i))];
+            host[a * size + i] =
+                from[a][first + (numbers ? numbers[i] : static_cast<std::int64_t>(i))];
     for (std::size_t i = 0; i < size; ++i) {
         const double inner = host[i], outer = host[size + i];
         if (outer == outer && !(inner == outer)) balls.asks = true;
     }
     InFlight reading(stream);
-    check(cudaMemcpyAsync(values.get(), host.data(), host.size() * sizeof(double), cudaMemcpyDefault, stream),
+    check(cudaMemcpyAsync(values.get(), host.data(), host.size() * sizeof(double),
+                          cudaMemcpyDefault, stream),
           "cudaMemcpy");
     reading.wait("radii");
     balls.bounds = {values.get(), values.get() + count};
@@ -308,15 +326,16 @@ DeviceBalls::DeviceBalls(const RadiusRequest& request, bool similarity, std::int
     balls.similarity = similarity;
 }
 
-std::vector<std::uint8_t> filter_within(const SearchContext& context, const Chunk& chunk, const FilterVectors& filter,
-                                        const BallQueries& queries, RadiusFound& found) {
+std::vector<std::uint8_t> filter_within(const SearchContext& context, const Chunk& chunk,
+                                        const FilterVectors& filter, const BallQueries& queries,
+                                        RadiusFound& found) {
     if (filters_nothing(filter.form))
         return std::vector<std::uint8_t>(static_cast<std::size_t>(queries.count()), ball_unfit);
     return RangeFilter(context, chunk, filter, queries, found).run();
 }
 
-void scan_within(const SearchContext& context, const Chunk& chunk, const BallQueries& all, std::int64_t query_tile,
-                 std::int64_t point_tile, RadiusFound& found) {
+void scan_within(const SearchContext& context, const Chunk& chunk, const BallQueries& all,
+                 std::int64_t query_tile, std::int64_t point_tile, RadiusFound& found) {
     const DeviceMetric& metric = context.points.metric;
     cudaStream_t stream = context.stream;
     const std::int64_t n = chunk.points.rows.count, d = metric.params.d;
@@ -329,7 +348,8 @@ void scan_within(const SearchContext& context, const Chunk& chunk, const BallQue
     for (std::int64_t from = 0; from < all.count(); from += step) {
         const BallQueries queries = all.part(from, std::min(step, all.count() - from));
         const std::int64_t q = queries.count();
-        if (metric.kernels) metric.kernels->convert(queries.rows, query_values.get(), metric.params, stream);
+        if (metric.kernels)
+            metric.kernels->convert(queries.rows, query_values.get(), metric.params, stream);
         else user_convert(queries.rows.rows, query_values.get(), d, stream);
         for (std::int64_t first = 0; first < n; first += tile) {
             const std::int64_t count = std::min(tile, n - first);
@@ -353,7 +373,8 @@ void scan_within(const SearchContext& context, const Chunk& chunk, const BallQue
                 user_convert(points.rows, point_values.get(), d, stream);
                 user_scan(scan, metric.spec, stream);
             }
-            if (all.balls.asks) report_distances(metric, keys.get(), reported.get(), q * tile, stream);
+            if (all.balls.asks)
+                report_distances(metric, keys.get(), reported.get(), q * tile, stream);
             const RankedPairs pairs{.q = q,
                                     .count = count,
                                     .stride = tile,
@@ -366,9 +387,11 @@ void scan_within(const SearchContext& context, const Chunk& chunk, const BallQue
             if (!found.counts_only) {
                 sum_counts(within.get(), q, offsets.get(), stream);
                 PinnedWords total;
-                total.fetch(reinterpret_cast<const unsigned long long*>(offsets.get() + q), 1, stream);
+                total.fetch(reinterpret_cast<const unsigned long long*>(offsets.get() + q), 1,
+                            stream);
                 const auto entries = static_cast<std::int64_t>(*total.wait("search by radius"));
-                add_part(pairs, queries, within.get(), entries, nullptr, chunk.first, found, stream);
+                add_part(pairs, queries, within.get(), entries, nullptr, chunk.first, found,
+                         stream);
                 if (found.entries > found.most && found.q > 1) throw TooManyWithin{found.q / 2};
             }
             cancel_if_asked(context);

@@ -30,10 +30,12 @@ bool RadiusTree::serves(const SearchContext& context, const RadiusRequest& reque
         return false;
     const std::int64_t q = request.queries.rows;
     for (std::int64_t i = 0; i < q; ++i)  // reports of such metrics do not fall
-        if (request.outer[i] == request.outer[i] && request.inner[i] != request.outer[i]) return false;
+        if (request.outer[i] == request.outer[i] && request.inner[i] != request.outer[i])
+            return false;
     if (has_tree(points)) return true;
     return tuning::tree_leaves_out(points.n, points.d, is_direct(context)) &&
-           static_cast<double>(q) * static_cast<double>(points.n) >= tuning::tree_pairs(points.n, is_direct(context)) &&
+           static_cast<double>(q) * static_cast<double>(points.n) >=
+               tuning::tree_pairs(points.n, is_direct(context)) &&
            tuning::tree_bytes(points.n, points.d) <= spare(context);
 }
 
@@ -48,7 +50,8 @@ RadiusTree::RadiusTree(const SearchContext& context, const RadiusRequest& reques
 
 std::int64_t RadiusTree::tile() const {
     const std::int64_t q = request_.queries.rows;
-    return tuning::tree_tile(spare(context_), q, context_.points.d, request_.queries.type, 1, are_its_points(0, q));
+    return tuning::tree_tile(spare(context_), q, context_.points.d, request_.queries.type, 1,
+                             are_its_points(0, q));
 }
 
 double RadiusTree::most_steps() const {
@@ -60,8 +63,9 @@ bool RadiusTree::count(std::int64_t first, std::int64_t count) {
     totals_ = Buffer<std::int64_t>(count, stream_);
     {
         InFlight reading(stream_);
-        check(cudaMemcpyAsync(outer_.get(), request_.outer + first, static_cast<std::size_t>(count) * sizeof(double),
-                              cudaMemcpyDefault, stream_),
+        check(cudaMemcpyAsync(outer_.get(), request_.outer + first,
+                              static_cast<std::size_t>(count) * sizeof(double), cudaMemcpyDefault,
+                              stream_),
               "cudaMemcpy");
         reading.wait("radii");
     }
@@ -87,7 +91,8 @@ bool RadiusTree::count(std::int64_t first, std::int64_t count) {
             homes.queries = mapped_.get();
             Buffer<std::uint32_t> leaves(count, stream_);
             search_.homes(homes, leaves.get(), stream_);
-            order_ = sorted_numbers(leaves, std::bit_width(static_cast<std::uint64_t>(tree_.view.leaves())), stream_);
+            order_ = sorted_numbers(
+                leaves, std::bit_width(static_cast<std::uint64_t>(tree_.view.leaves())), stream_);
             task_.order = order_.get();
         }
     }

@@ -1,5 +1,5 @@
-// Radii by a tree: points of those leaves alone that may be within are looked at, and counting not even those of boxes
-// that are within as a whole.
+// Radii by a tree: points of those leaves alone that may be within are looked at, and counting not
+// even those of boxes that are within as a whole.
 #pragma once
 
 #include <vector>
@@ -18,8 +18,8 @@ public:
 
     // So many of the queries at a time.
     std::int64_t tile() const;
-    // How many points are within of each of the queries [first, first + count), in totals(). False where they open too
-    // many boxes: a filter serves these queries better.
+    // How many points are within of each of the queries [first, first + count), in totals(). False
+    // where they open too many boxes: a filter serves these queries better.
     bool count(std::int64_t first, std::int64_t count);
     const std::int64_t* totals() const { return totals_.get(); }
     // The points of those queries, from `offsets` on, in no order.

@@ -28,8 +28,8 @@ namespace {
 // The filter passes of a tile of queries: thresholds, candidate lists, refinement.
 class TileFilter {
 public:
-    TileFilter(const Chunk& chunk, const TileFilterChoice& choice, const DeviceMetric& metric, const QueryTile& queries,
-               std::int64_t k, const Plan& plan, cudaStream_t stream)
+    TileFilter(const Chunk& chunk, const TileFilterChoice& choice, const DeviceMetric& metric,
+               const QueryTile& queries, std::int64_t k, const Plan& plan, cudaStream_t stream)
         : chunk_(chunk),
           filter_(choice.filter),
           projected_(choice.repeats ? nullptr : choice.projected),
@@ -48,14 +48,15 @@ public:
         if (choice.clusters && !choice.repeats) clustered_.emplace(*choice.clusters, isa(), stream);
         const FilterVectors& filter = filter_;
         if (metric.kernels && queries.unmeasured.nan)
-            metric.kernels->filter_unmeasured(queries.rows.rows, queries.unmeasured, filter.form, vectors_.get(),
-                                              state_.error(), state_.unfit(), metric.params, stream);
+            metric.kernels->filter_unmeasured(queries.rows.rows, queries.unmeasured, filter.form,
+                                              vectors_.get(), state_.error(), state_.unfit(),
+                                              metric.params, stream);
         else if (metric.kernels)
-            metric.kernels->filter_queries(queries.rows, filter.form, vectors_.get(), state_.error(), state_.unfit(),
-                                           metric.params, stream);
+            metric.kernels->filter_queries(queries.rows, filter.form, vectors_.get(),
+                                           state_.error(), state_.unfit(), metric.params, stream);
         else
-            formula_queries(queries.rows, filter, vectors_.get(), state_.error(), state_.unfit(), metric.params,
-                            stream);
+            formula_queries(queries.rows, filter, vectors_.get(), state_.error(), state_.unfit(),
+                            metric.params, stream);
         pass_.step = filter.form.direct.step;
         pass_.coordinates = filter.form.direct.coordinates;
         pass_.exponent = filter.form.direct.exponent;
@@ -73,23 +74,27 @@ public:
 
     // Thresholds from samples, then all points; lists grow where the samples show that they must.
     void from_samples() {
-        const FilterLevels whole = by_bytes_ ? tuning::listed_levels(n_, wanted_) : filter_levels(n_, q_, wanted_);
-        const bool shortened = projected_ && projected_->directions.leaves_some() && q_ > few_queries;
-        const FilterLevels levels = shortened ? tuning::projected_levels(whole, n_, wanted_) : whole;
+        const FilterLevels whole =
+            by_bytes_ ? tuning::listed_levels(n_, wanted_) : filter_levels(n_, q_, wanted_);
+        const bool shortened =
+            projected_ && projected_->directions.leaves_some() && q_ > few_queries;
+        const FilterLevels levels =
+            shortened ? tuning::projected_levels(whole, n_, wanted_) : whole;
         augments_ = !by_bytes_ && AugmentedPass::serves(filter_.form, isa(), q_, n_);
         clear_totals();
         lengths_ = Buffer<unsigned>(2 * length_classes, stream_);
         // Lists with room for all points never grow.
-        const bool has_room =
-            n_ <= std::min({plan_.candidate_capacity, tuning::roomy_points, tuning::roomy_lists / q_});
+        const bool has_room = n_ <= std::min({plan_.candidate_capacity, tuning::roomy_points,
+                                              tuning::roomy_lists / q_});
         reserve(has_room ? std::max(n_, levels.capacity) : levels.capacity);
         sample(levels);
         if (q_ > few_queries && !has_room) {
             SampleOutcome seen = outcome_of_samples();
-            // Ties at a threshold make lists longer than its order says. What the first sample left out of one was not
-            // counted with what the second found: where that may be held at all, it is less than the room added.
-            const std::int64_t overflow =
-                std::min((seen.overflow + levels.sample[0] / 4) / 64 * 64, plan_.candidate_capacity);
+            // Ties at a threshold make lists longer than its order says. What the first sample left
+            // out of one was not counted with what the second found: where that may be held at all,
+            // it is less than the room added.
+            const std::int64_t overflow = std::min((seen.overflow + levels.sample[0] / 4) / 64 * 64,
+                                                   plan_.candidate_capacity);
             if (seen.overflow > 0 && overflow > capacity_) {
                 candidates_ = {};
                 reserve(overflow);
@@ -98,18 +103,24 @@ public:
             }
             // Of listed vectors the next range alone follows from the samples.
             const std::int64_t last = whole.sample[static_cast<std::size_t>(whole.count) - 1],
-                               reached = by_bytes_ ? std::min(n_, last * (1 + tuning::listed_growth)) : n_,
+                               reached = by_bytes_
+                                             ? std::min(n_, last * (1 + tuning::listed_growth))
+                                             : n_,
                                needed = needed_capacity(seen.longest, last, reached);
-            if (needed > capacity_) reserve(std::max(capacity_, std::min(needed, plan_.candidate_capacity)));
+            if (needed > capacity_)
+                reserve(std::max(capacity_, std::min(needed, plan_.candidate_capacity)));
         }
         if (queries_.by_position) {
             // Symmetric: each tile serves its rows and its columns.
             column_threshold_ = Buffer<float>(filter_.half_norm.size(), stream_);
-            column_thresholds(state_.threshold(), filter_.half_norm.get(), n_, column_threshold_.get(), stream_);
+            column_thresholds(state_.threshold(), filter_.half_norm.get(), n_,
+                              column_threshold_.get(), stream_);
             pass_.column_threshold = column_threshold_.get();
         }
         if (projected_ && through_projected()) return;
-        if (by_bytes_) throw Error(ErrorCode::out_of_memory, "memory: no room for what passes the points' bytes");
+        if (by_bytes_)
+            throw Error(ErrorCode::out_of_memory,
+                        "memory: no room for what passes the points' bytes");
         // Positions in the order of cells are no sample of the points.
         if (levels.sample[1] < whole.sample[1] &&
             (!filter_.form.order || whole.sample[1] <= projected_->cells.view.first)) {
@@ -124,7 +135,9 @@ public:
 
     // All values of very few queries, where that is what the plan has.
     bool from_values() {
-        if (by_bytes_ || plan_.matrix_queries < q_ || !value_pass_serves(pass_, filter_.form, wanted_)) return false;
+        if (by_bytes_ || plan_.matrix_queries < q_ ||
+            !value_pass_serves(pass_, filter_.form, wanted_))
+            return false;
         const ProjectedVectors* projected = of_values();
         if (projected && wanted_ > most_coarse_k) {
             // Where samples and passes along those read so much less, they do.
@@ -137,25 +150,27 @@ public:
         return true;
     }
 
-    // By a composed or a fused path: a list with a threshold below its last value lacks nothing, ties included.
+    // By a composed or a fused path: a list with a threshold below its last value lacks nothing,
+    // ties included.
     void from_matrix() {
         clear_totals();
-        const papers::MatrixTile tile{.plan = plan_,
-                                      .step = filter_.form.direct.step,
-                                      .exponent = filter_.form.direct.exponent,
-                                      .queries = reinterpret_cast<const float*>(vectors_.get()),
-                                      .points = reinterpret_cast<const float*>(filter_.vectors.get()),
-                                      .width = filter_.form.width,
-                                      .q = q_,
-                                      .n = n_,
-                                      .half_norm = pass_.half_norm,
-                                      .point_error = filter_.point_error.get(),
-                                      .query_error = state_.error(),
-                                      .query_term = pass_.query_term,
-                                      .growth = lists().growth,
-                                      .unfit = state_.unfit(),
-                                      .wanted = wanted_,
-                                      .stream = stream_};
+        const papers::MatrixTile tile{
+            .plan = plan_,
+            .step = filter_.form.direct.step,
+            .exponent = filter_.form.direct.exponent,
+            .queries = reinterpret_cast<const float*>(vectors_.get()),
+            .points = reinterpret_cast<const float*>(filter_.vectors.get()),
+            .width = filter_.form.width,
+            .q = q_,
+            .n = n_,
+            .half_norm = pass_.half_norm,
+            .point_error = filter_.point_error.get(),
+            .query_error = state_.error(),
+            .query_term = pass_.query_term,
+            .growth = lists().growth,
+            .unfit = state_.unfit(),
+            .wanted = wanted_,
+            .stream = stream_};
         reserve(papers::listed_points(tile));
         own_bound_ = papers::list_candidates(tile, lists());
     }
@@ -164,12 +179,15 @@ public:
     void from_thresholds(const float* thresholds) {
         clear_totals();
         reserve(max_candidates);
-        check(cudaMemcpyAsync(state_.threshold(), thresholds, static_cast<std::size_t>(q_) * sizeof(float),
-                              cudaMemcpyDefault, stream_),
+        check(cudaMemcpyAsync(state_.threshold(), thresholds,
+                              static_cast<std::size_t>(q_) * sizeof(float), cudaMemcpyDefault,
+                              stream_),
               "cudaMemcpy");
-        check(cudaMemsetAsync(state_.counts(), 0, static_cast<std::size_t>(q_) * sizeof(std::int32_t), stream_),
+        check(cudaMemsetAsync(state_.counts(), 0,
+                              static_cast<std::size_t>(q_) * sizeof(std::int32_t), stream_),
               "cudaMemset");
-        check(cudaMemsetAsync(state_.overflowed(), 0, static_cast<std::size_t>(q_), stream_), "cudaMemset");
+        check(cudaMemsetAsync(state_.overflowed(), 0, static_cast<std::size_t>(q_), stream_),
+              "cudaMemset");
         through(n_);
     }
 
@@ -194,11 +212,13 @@ public:
         }
         auto* const keys = reinterpret_cast<std::uint64_t*>(
             candidates_.get());  // in the memory of the candidates, which have become ids
-        const RefineTask task{queries_.rows, chunk_.points.prepared(), ids.get(), state_.counts(), capacity_, wanted_,
-                              keys};
+        const RefineTask task{
+            queries_.rows, chunk_.points.prepared(), ids.get(), state_.counts(), capacity_, wanted_,
+            keys};
         if (metric_.kernels) metric_.kernels->refine(task, metric_.params, stream_);
         else user_refine(task, metric_.spec, stream_);
-        out.result = {Buffer<std::uint64_t>(q_ * k, stream_), Buffer<std::uint32_t>(q_ * k, stream_)};
+        out.result = {Buffer<std::uint64_t>(q_ * k, stream_),
+                      Buffer<std::uint32_t>(q_ * k, stream_)};
         sort_rows({keys, ids.get(), state_.counts(), 1, q_, capacity_, capacity_},
                   {out.result.keys.get(), out.result.ids.get(), k, final_ids}, stream_);
         if (!out.counted.data()) out.totals.fetch(totals_.get(), 2, stream_);
@@ -209,12 +229,14 @@ public:
     }
 
 private:
-    // What few queries' values are of: the projection where that saves enough, unless it was asked for.
+    // What few queries' values are of: the projection where that saves enough, unless it was asked
+    // for.
     const ProjectedVectors* of_values() const {
         if (!projected_ || plan_.forced) return projected_;
         const std::int64_t less = filter_.form.width - projected_->directions.form.width;
-        return 2 * static_cast<double>(n_) * static_cast<double>(less) >= tuning::coarse_value_bytes ? projected_
-                                                                                                     : nullptr;
+        return 2 * static_cast<double>(n_) * static_cast<double>(less) >= tuning::coarse_value_bytes
+                   ? projected_
+                   : nullptr;
     }
     void clear_totals() {
         totals_ = Buffer<unsigned long long>(6, stream_);
@@ -242,8 +264,9 @@ private:
             tighten_lists(lists(), levels.order[1], stream_);
         }
     }
-    // The longest list that they left, and the longest that one which overflowed should have been; without a few where
-    // these are far longer than the others, as their queries are tried again sooner than all lists are lengthened.
+    // The longest list that they left, and the longest that one which overflowed should have been;
+    // without a few where these are far longer than the others, as their queries are tried again
+    // sooner than all lists are lengthened.
     struct SampleOutcome {
         std::int64_t longest, overflow;
     };
@@ -253,7 +276,8 @@ private:
         words.fetch(totals_.get() + 2, 4, stream_);
         const unsigned long long* const seen = words.wait("filter");
         const auto length = [&](int which, std::int64_t least) {
-            const auto most = static_cast<std::int64_t>(seen[which]), all = static_cast<std::int64_t>(seen[which + 2]);
+            const auto most = static_cast<std::int64_t>(seen[which]),
+                       all = static_cast<std::int64_t>(seen[which + 2]);
             return all <= 2 * std::max(most, least) ? all : most;
         };
         return {length(0, 0), length(1, capacity_)};
@@ -272,26 +296,29 @@ private:
             dense.all = all.get();
             dense.ld = ld;
             run(dense);
-            start_lists(lists().part(first, dense.q), all.get(), ld, levels.sample[0], levels.order[0], stream_);
+            start_lists(lists().part(first, dense.q), all.get(), ld, levels.sample[0],
+                        levels.order[0], stream_);
         }
         pass_.count = levels.sample[0];
     }
     FilterIsa isa() const { return isa_of(plan_); }
     CandidateLists lists() const {
-        return {
-            .q = q_,
-            .capacity = capacity_,
-            .candidates = candidates_.get(),
-            .counts = state_.counts(),
-            .threshold = state_.threshold(),
-            .overflowed = state_.overflowed(),
-            .query_error = own_bound_.query_error.get() ? own_bound_.query_error.get() : state_.error(),
-            .point_error = own_bound_.point_error.get() ? own_bound_.point_error.get() : filter_.point_error.get(),
-            .lengths = lengths_.get(),
-            // Queries of f64 are rounded where the points were exact.
-            .growth = queries_.rows.rows.type == ElementType::f64 ? filter_.form.rounded_growth : filter_.form.growth,
-            .ceiling = filter_.form.ceiling,
-            .farthest = filter_.form.farthest};
+        return {.q = q_,
+                .capacity = capacity_,
+                .candidates = candidates_.get(),
+                .counts = state_.counts(),
+                .threshold = state_.threshold(),
+                .overflowed = state_.overflowed(),
+                .query_error =
+                    own_bound_.query_error.get() ? own_bound_.query_error.get() : state_.error(),
+                .point_error = own_bound_.point_error.get() ? own_bound_.point_error.get()
+                                                            : filter_.point_error.get(),
+                .lengths = lengths_.get(),
+                // Queries of f64 are rounded where the points were exact.
+                .growth = queries_.rows.rows.type == ElementType::f64 ? filter_.form.rounded_growth
+                                                                      : filter_.form.growth,
+                .ceiling = filter_.form.ceiling,
+                .farthest = filter_.form.farthest};
     }
     // Lists of that capacity, with their present entries.
     void reserve(std::int64_t capacity) {
@@ -317,11 +344,12 @@ private:
             if (seen < n_) tighten_lists(lists(), sample_order(wanted_, seen, n_), stream_);
         }
     }
-    // The points after the samples, along few directions; false where too many pass of a few of the queries, or there
-    // is no memory for those that do.
+    // The points after the samples, along few directions; false where too many pass of a few of the
+    // queries, or there is no memory for those that do.
     bool through_projected() {
         const RowSource rows{chunk_.points, metric_};
-        ProjectedPass projected(*projected_, filter_, pass_, isa(), wanted_, stream_, by_bytes_ ? &rows : nullptr);
+        ProjectedPass projected(*projected_, filter_, pass_, isa(), wanted_, stream_,
+                                by_bytes_ ? &rows : nullptr);
         const std::int64_t first = pass_.first + pass_.count;
         try {
             if (!plan_.forced && !by_bytes_ && !projected.serves(chunk_, first)) return false;
@@ -364,7 +392,9 @@ private:
         if (metric_.spec.formula) {
             formula_pass(*metric_.spec.formula, pass, stream_);
         } else if (augments_ && !pass.all && !pass.column_threshold) {
-            filter_pass(listed(augmented_.of(pass, filter_.form, state_.error(), state_.threshold())), isa(), stream_);
+            filter_pass(
+                listed(augmented_.of(pass, filter_.form, state_.error(), state_.threshold())),
+                isa(), stream_);
         } else {
             filter_pass(pass, isa(), stream_);
         }
@@ -397,9 +427,11 @@ private:
 
 }  // namespace
 
-FilterOutcome filter_tile(const Chunk& chunk, const TileFilterChoice& choice, const DeviceMetric& metric,
-                          const QueryTile& queries, std::int64_t k, const Plan& plan, cudaStream_t stream) {
-    if (filters_nothing(choice.filter.form)) return nothing_filtered(queries.rows.rows.count, k, stream);
+FilterOutcome filter_tile(const Chunk& chunk, const TileFilterChoice& choice,
+                          const DeviceMetric& metric, const QueryTile& queries, std::int64_t k,
+                          const Plan& plan, cudaStream_t stream) {
+    if (filters_nothing(choice.filter.form))
+        return nothing_filtered(queries.rows.rows.count, k, stream);
     TileFilter filter_state(chunk, choice, metric, queries, k, plan, stream);
     if (choice.thresholds) filter_state.from_thresholds(choice.thresholds);
     else if (!plan.distances.empty()) filter_state.from_matrix();

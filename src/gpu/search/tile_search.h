@@ -1,4 +1,5 @@
-// A tile of queries against a chunk of points: filter, refine and certify, or the full scan in canonical distances.
+// A tile of queries against a chunk of points: filter, refine and certify, or the full scan in
+// canonical distances.
 #pragma once
 
 #include "exact/fallbacks.h"
@@ -11,11 +12,12 @@
 
 namespace kith::gpu {
 
-// A tile of queries on the device. self: the id that each leaves out (relative to the chunk), or null.
+// A tile of queries on the device. self: the id that each leaves out (relative to the chunk), or
+// null.
 struct QueryTile {
     PreparedRows rows;
     const std::int64_t* self = nullptr;
-    bool by_position = false;     // query i is the point at position i of the chunk, for all of them
+    bool by_position = false;  // query i is the point at position i of the chunk, for all of them
     RowMeasures unmeasured = {};  // where its nan is not null, rows are measured there first
 };
 
@@ -25,14 +27,16 @@ struct TileResult {
     Buffer<std::uint32_t> ids;
 };
 
-TileResult scan_tile(const Chunk& chunk, const DeviceMetric& metric, const QueryTile& queries, std::int64_t k,
-                     std::int64_t point_tile, cudaStream_t stream);
+TileResult scan_tile(const Chunk& chunk, const DeviceMetric& metric, const QueryTile& queries,
+                     std::int64_t k, std::int64_t point_tile, cudaStream_t stream);
 
-// What a filter keeps of q queries, on the device and in one piece: allocating takes a small search's time.
+// What a filter keeps of q queries, on the device and in one piece: allocating takes a small
+// search's time.
 class QueryState {
 public:
     QueryState() = default;
-    QueryState(std::int64_t q, cudaStream_t stream) : q_(q), memory_(q * (4 * sizeof(float) + 3), stream) {}
+    QueryState(std::int64_t q, cudaStream_t stream)
+        : q_(q), memory_(q * (4 * sizeof(float) + 3), stream) {}
     std::int64_t queries() const { return q_; }
     float* error() const { return at<float>(0); }  // 2 q: see filter_queries
     float* threshold() const { return error() + 2 * q_; }
@@ -64,22 +68,28 @@ struct FilterOutcome {
 // What filters a tile.
 struct TileFilterChoice {
     const FilterVectors& filter;
-    const float* thresholds = nullptr;  // a certain one for each query (host or device memory); null: from samples
-    // Of `filter`, where not null and no repeats are left out: after the samples its values say which points are looked
-    // at.
+    const float* thresholds =
+        nullptr;  // a certain one for each query (host or device memory); null: from samples
+    // Of `filter`, where not null and no repeats are left out: after the samples its values say
+    // which points are looked at.
     const ProjectedVectors* projected = nullptr;
     const Clusters* clusters = nullptr;  // likewise: which are looked at then follows from these
-    std::int64_t* final_ids = nullptr;   // where not null, q x k: the result's ids once more, -1 where there is none
-    // The filter's vectors are those of a sample alone (points/listed_vectors.h), and the projection is in bytes.
+    std::int64_t* final_ids =
+        nullptr;  // where not null, q x k: the result's ids once more, -1 where there is none
+    // The filter's vectors are those of a sample alone (points/listed_vectors.h), and the
+    // projection is in bytes.
     bool by_bytes = false;
-    const Repeats* repeats = nullptr;  // where not null, rows with as many equal ones before as are wanted are left out
+    const Repeats* repeats =
+        nullptr;  // where not null, rows with as many equal ones before as are wanted are left out
 };
 
 // Enqueues.
-FilterOutcome filter_tile(const Chunk& chunk, const TileFilterChoice& choice, const DeviceMetric& metric,
-                          const QueryTile& queries, std::int64_t k, const Plan& plan, cudaStream_t stream);
+FilterOutcome filter_tile(const Chunk& chunk, const TileFilterChoice& choice,
+                          const DeviceMetric& metric, const QueryTile& queries, std::int64_t k,
+                          const Plan& plan, cudaStream_t stream);
 
-// Queries without a certificate, and for each of them a threshold that is certain, or +inf, and what it lacked.
+// Queries without a certificate, and for each of them a threshold that is certain, or +inf, and
+// what it lacked.
 struct Uncertain {
     std::vector<std::int64_t> rows;
     std::vector<float> thresholds;

@@ -1,5 +1,5 @@
-// Queries of a tree in an order in which those that follow each other visit the same leaves: those of a graph are the
-// leaves' own points, others are ordered by the leaf that looks nearest.
+// Queries of a tree in an order in which those that follow each other visit the same leaves: those
+// of a graph are the leaves' own points, others are ordered by the leaf that looks nearest.
 #include "gpu/search/tree_pass.h"
 
 #include <algorithm>
@@ -35,8 +35,9 @@ public:
 
     bool run() {
         const std::int64_t q = context_.queries.rows, k = context_.k;
-        const std::int64_t most = tuning::tree_tile(static_cast<double>(context_.plan.workspace_bytes), q,
-                                                    context_.points.d, context_.queries.type, k, context_.graph),
+        const std::int64_t most = tuning::tree_tile(
+                               static_cast<double>(context_.plan.workspace_bytes), q,
+                               context_.points.d, context_.queries.type, k, context_.graph),
                            tiles = std::max<std::int64_t>((q + most - 1) / most, 1),
                            tile = std::max<std::int64_t>((q + tiles - 1) / tiles, 1);
         for (std::int64_t first = 0; first < q; first += tile) {
@@ -56,7 +57,8 @@ private:
     // So many queries are done, or are to be answered again.
     void advance(std::int64_t queries) {
         done_ += queries;
-        context_.progress.add(static_cast<double>(queries) * static_cast<double>(context_.points.n));
+        context_.progress.add(static_cast<double>(queries) *
+                              static_cast<double>(context_.points.n));
     }
 
     // Queries [first, first + count). False where they do not pay, of which nothing is delivered.
@@ -83,7 +85,8 @@ private:
         const bool few = count <= tuning::tree_pilots, sure = context_.plan.forced;
         // What the device is known to have time for, or what pilots look at.
         double expected = static_cast<double>(context_.points.n);
-        if (!few && (!sure || expected * static_cast<double>(count) > tuning::tree_step_points(context_.points.d))) {
+        if (!few && (!sure || expected * static_cast<double>(count) >
+                                  tuning::tree_step_points(context_.points.d))) {
             const double before = context_.report.candidates;
             expected = tried(task);
             if (!sure && expected > most_points()) return false;
@@ -121,10 +124,12 @@ private:
         if (task.count <= tuning::tree_pilots) return {};
         Buffer<std::uint32_t> leaves(task.count, stream_);
         search_.homes(task, leaves.get(), stream_);
-        return sorted_numbers(leaves, std::bit_width(static_cast<std::uint64_t>(tree_.view.leaves())), stream_);
+        return sorted_numbers(
+            leaves, std::bit_width(static_cast<std::uint64_t>(tree_.view.leaves())), stream_);
     }
 
-    // Points that queries from here and there look at on average; one that was stopped might have looked at all.
+    // Points that queries from here and there look at on average; one that was stopped might have
+    // looked at all.
     double tried(TreeTask task) {
         const std::int64_t all = task.count;
         task.step = (all + tuning::tree_pilots - 1) / tuning::tree_pilots;
@@ -133,7 +138,8 @@ private:
         tallies_.clear_to(0);
         search_.visit(task, stream_);
         const Tallies found = tallied();
-        return (found.points + static_cast<double>(found.stopped) * static_cast<double>(context_.points.n)) /
+        return (found.points +
+                static_cast<double>(found.stopped) * static_cast<double>(context_.points.n)) /
                static_cast<double>(task.count);
     }
     double most_points() const {

@@ -13,7 +13,8 @@ FilterOutcome nothing_filtered(std::int64_t q, std::int64_t k, cudaStream_t stre
     const auto bytes = static_cast<std::size_t>(q);
     static_assert(static_cast<int>(uncertain) == static_cast<int>(to_scan));
     check(cudaMemsetAsync(out.state.status(), to_scan, 3 * bytes, stream), "cudaMemset");
-    check(cudaMemsetAsync(out.state.threshold(), 0xff, bytes * sizeof(float), stream), "cudaMemset");  // NaN: none
+    check(cudaMemsetAsync(out.state.threshold(), 0xff, bytes * sizeof(float), stream),
+          "cudaMemset");  // NaN: none
     check(cudaMemsetAsync(totals.get(), 0, 2 * sizeof(totals.get()[0]), stream), "cudaMemset");
     check(cudaMemsetAsync(totals.get() + 1, 1, 1, stream), "cudaMemset");  // some are uncertain
     out.totals.fetch(totals.get(), 2, stream);
@@ -24,7 +25,8 @@ Uncertain uncertain_rows(FilterOutcome& outcome, double& candidates, cudaStream_
     const auto q = static_cast<std::size_t>(outcome.state.queries());
     unsigned long long found = 0, left = 0;
     if (outcome.counted.data()) {
-        const auto* const counted = static_cast<const unsigned long long*>(outcome.counted.wait("filter"));
+        const auto* const counted =
+            static_cast<const unsigned long long*>(outcome.counted.wait("filter"));
         for (std::size_t i = 0; i < q; ++i) {
             if (counted[i] == no_certificate) ++left;
             else found += counted[i];
@@ -40,15 +42,19 @@ Uncertain uncertain_rows(FilterOutcome& outcome, double& candidates, cudaStream_
     std::vector<std::uint8_t> flags(2 * q);
     std::vector<float> thresholds(q);
     InFlight copies(stream);
-    check(cudaMemcpyAsync(flags.data(), outcome.state.status(), flags.size(), cudaMemcpyDefault, stream), "cudaMemcpy");
-    check(cudaMemcpyAsync(thresholds.data(), outcome.state.threshold(), q * sizeof(float), cudaMemcpyDefault, stream),
+    check(cudaMemcpyAsync(flags.data(), outcome.state.status(), flags.size(), cudaMemcpyDefault,
+                          stream),
+          "cudaMemcpy");
+    check(cudaMemcpyAsync(thresholds.data(), outcome.state.threshold(), q * sizeof(float),
+                          cudaMemcpyDefault, stream),
           "cudaMemcpy");
     copies.wait("filter");
     for (std::size_t i = 0; i < q; ++i) {
         if (flags[i] == certified) continue;
         out.rows.push_back(static_cast<std::int64_t>(i));
         out.thresholds.push_back(thresholds[i]);
-        out.causes.push_back(flags[q + i] == fit ? exact::Cause::full_list : exact::Cause::out_of_range);
+        out.causes.push_back(flags[q + i] == fit ? exact::Cause::full_list
+                                                 : exact::Cause::out_of_range);
     }
     return out;
 }

@@ -19,9 +19,11 @@ bool value_pass_serves(const FilterPass& pass, const FilterForm& form, std::int6
            value_pass_serves(pass.q, pass.n, pass.width, k, device_attributes().multiprocessors);
 }
 
-ValueCandidates pass_over_values(const FilterPass& pass, const CandidateLists& lists, const ProjectedVectors* projected,
-                                 std::int64_t k, cudaStream_t stream) {
-    const std::int64_t groups = value_groups(pass.n, device_attributes().multiprocessors), ld = whole_tiles(pass.n);
+ValueCandidates pass_over_values(const FilterPass& pass, const CandidateLists& lists,
+                                 const ProjectedVectors* projected, std::int64_t k,
+                                 cudaStream_t stream) {
+    const std::int64_t groups = value_groups(pass.n, device_attributes().multiprocessors),
+                       ld = whole_tiles(pass.n);
     ValuePass values{.queries = pass.queries,
                      .points = pass.points,
                      .half_norm = pass.half_norm,
@@ -37,8 +39,11 @@ ValueCandidates pass_over_values(const FilterPass& pass, const CandidateLists& l
     QueryRounding rounding;
     // In one piece: allocating takes a small search's time.
     const std::int64_t stored = pass.q * ld, least = pass.q * 2 * groups,
-                       of_steps = pass.q * groups * values.steps_of_group(), error = whole_words(pass.q),
-                       queries = projected && !rounds ? vector_bytes(projected->directions.form, pass.q) / 4 : 0;
+                       of_steps = pass.q * groups * values.steps_of_group(),
+                       error = whole_words(pass.q),
+                       queries = projected && !rounds
+                                     ? vector_bytes(projected->directions.form, pass.q) / 4
+                                     : 0;
     ValueCandidates out;
     out.words = Buffer<std::uint32_t>(queries + error + stored + least + of_steps, stream);
     std::uint32_t* const own_queries = out.words.get();

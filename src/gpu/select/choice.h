@@ -1,4 +1,5 @@
-// Which selector serves a selection on a GPU: a table of rows, the first one that fits decides. Plain host code.
+// Which selector serves a selection on a GPU: a table of rows, the first one that fits decides.
+// Plain host code.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,8 @@ namespace kith::gpu {
 struct SelectCase {
     std::int64_t n = 0, rows = 0, k = 0;
     bool f64 = false;
-    bool improving = false;  // within a row later values are better: every value passes a running threshold
+    bool improving =
+        false;  // within a row later values are better: every value passes a running threshold
     bool sorted = true;
     bool clusters = true;  // compute capability 9.0
     bool enqueue = false;  // the host may not wait
@@ -33,23 +35,28 @@ struct SelectChoice {
     const char* reason;
 
     constexpr bool fits(const SelectCase& c) const {
-        const auto is = [](Ask ask, bool fact) { return ask == Ask::either || (ask == Ask::yes) == fact; };
-        return c.n >= min_n && c.n <= max_n && c.rows >= min_rows && c.rows <= max_rows && c.k >= min_k &&
-               c.k <= max_k && static_cast<double>(c.k) > over_share * static_cast<double>(c.n) && is(f64, c.f64) &&
+        const auto is = [](Ask ask, bool fact) {
+            return ask == Ask::either || (ask == Ask::yes) == fact;
+        };
+        return c.n >= min_n && c.n <= max_n && c.rows >= min_rows && c.rows <= max_rows &&
+               c.k >= min_k && c.k <= max_k &&
+               static_cast<double>(c.k) > over_share * static_cast<double>(c.n) && is(f64, c.f64) &&
                is(improving, c.improving) && is(sorted, c.sorted);
     }
 };
 
 constexpr bool serves(const Selector& s, const SelectCase& c) {
-    return c.k >= s.min_k && (s.max_k == 0 || c.k <= s.max_k) && c.n <= longest_row(s, c.clusters) &&
-           !(c.enqueue && s.waits) && (!c.f64 || s.types == SelectTypes::any);
+    return c.k >= s.min_k && (s.max_k == 0 || c.k <= s.max_k) &&
+           c.n <= longest_row(s, c.clusters) && !(c.enqueue && s.waits) &&
+           (!c.f64 || s.types == SelectTypes::any);
 }
 
-// Measured with `kith-bench select --regret` on an H100, 2026-11-21: 377 cases of n 64..2^24, q 1..65,536, k 1..n,
-// where a row does not say another. The last row fits everything.
+// Measured with `kith-bench select --regret` on an H100, 2026-11-21: 377 cases of n 64..2^24,
+// q 1..65,536, k 1..n, where a row does not say another. The last row fits everything.
 inline constexpr SelectChoice select_choices[] = {
     {.selector = "threshold", .f64 = Ask::yes, .reason = "the only one of binary64"},
-    // Few rows that a cluster's registers hold. Measured on an H200, 2026-11-22, by --regret and --small.
+    // Few rows that a cluster's registers hold. Measured on an H200, 2026-11-22, by --regret and
+    // --small.
     {.selector = "cluster-select",
      .min_n = 2049,
      .max_n = 131072,
@@ -83,8 +90,16 @@ inline constexpr SelectChoice select_choices[] = {
     // Short rows, and many rows with very small k: a warp keeps the k smallest in registers.
     {.selector = "warp-select", .max_n = 128, .reason = "a warp holds the row"},
     {.selector = "warp-select", .max_n = 512, .min_rows = 1024, .reason = "many short rows"},
-    {.selector = "warp-select", .max_n = 1024, .min_rows = 1024, .max_k = 16, .reason = "many short rows"},
-    {.selector = "warp-select", .max_n = 16384, .min_rows = 1024, .max_k = 8, .reason = "many rows, very small k"},
+    {.selector = "warp-select",
+     .max_n = 1024,
+     .min_rows = 1024,
+     .max_k = 16,
+     .reason = "many short rows"},
+    {.selector = "warp-select",
+     .max_n = 16384,
+     .min_rows = 1024,
+     .max_k = 8,
+     .reason = "many rows, very small k"},
     {.selector = "warp-select",
      .min_n = 32768,
      .max_n = 65536,
@@ -94,14 +109,19 @@ inline constexpr SelectChoice select_choices[] = {
      .reason = "many rows, small k"},
     {.selector = "block-select", .max_n = 4096, .max_k = 2, .reason = "short rows, the smallest k"},
     // Most of a short row.
-    {.selector = "bits", .max_n = 1024, .min_k = 513, .max_k = 2048, .reason = "a block holds the row"},
+    {.selector = "bits",
+     .max_n = 1024,
+     .min_k = 513,
+     .max_k = 2048,
+     .reason = "a block holds the row"},
     {.selector = "bits-global",
      .min_n = 2049,
      .max_n = 8192,
      .max_rows = 1024,
      .min_k = 3000,
      .reason = "most of a short row"},
-    // Few rows and very small k: the first values of each part give a threshold as good as a sample's.
+    // Few rows and very small k: the first values of each part give a threshold as good as a
+    // sample's.
     {.selector = "bits-partitions-256",
      .min_n = 32768,
      .max_rows = 4,
@@ -138,11 +158,24 @@ inline constexpr SelectChoice select_choices[] = {
      .max_n = 4194304,
      .min_k = 10753,
      .reason = "large k: buckets that blocks sort"},
-    {.selector = "radix-sort-streams", .min_n = 8192, .max_rows = 4, .min_k = 10753, .reason = "few rows, large k"},
-    {.selector = "bits-global", .min_n = 4194305, .min_k = 6000, .max_k = 16384, .reason = "long rows, k in reach"},
+    {.selector = "radix-sort-streams",
+     .min_n = 8192,
+     .max_rows = 4,
+     .min_k = 10753,
+     .reason = "few rows, large k"},
+    {.selector = "bits-global",
+     .min_n = 4194305,
+     .min_k = 6000,
+     .max_k = 16384,
+     .reason = "long rows, k in reach"},
     // A sample that one block ranks says too little of longer rows.
-    {.selector = "bits-partitions", .min_n = (1 << 28) + 1, .max_k = 2048, .reason = "the longest rows"},
-    {.selector = "sampled", .max_n = 1 << 28, .reason = "a threshold from a sample, one pass near the memory limit"},
+    {.selector = "bits-partitions",
+     .min_n = (1 << 28) + 1,
+     .max_k = 2048,
+     .reason = "the longest rows"},
+    {.selector = "sampled",
+     .max_n = 1 << 28,
+     .reason = "a threshold from a sample, one pass near the memory limit"},
     {.selector = "radix-sort-segmented", .over_share = 0.6, .reason = "most of a long row, sorted"},
     {.selector = "radix-select", .reason = "large k of long rows"},
 };
@@ -159,11 +192,14 @@ constexpr const SelectChoice& choose_selector(const SelectCase& c) {
 
 // Without the address of a selector: sanitizers do not let addresses be compared in constants.
 constexpr bool is_candidate(std::string_view name) {
-    return std::ranges::any_of(selectors,
-                               [name](const Selector& s) { return name == s.name && s.candidate && !s.papers; });
+    return std::ranges::any_of(selectors, [name](const Selector& s) {
+        return name == s.name && s.candidate && !s.papers;
+    });
 }
 static_assert(std::ranges::all_of(select_choices,
-                                  [](const SelectChoice& choice) { return is_candidate(choice.selector); }),
+                                  [](const SelectChoice& choice) {
+                                      return is_candidate(choice.selector);
+                                  }),
               "every row names a candidate of the list, and none of the papers' component");
 
 }  // namespace kith::gpu

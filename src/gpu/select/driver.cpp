@@ -1,4 +1,5 @@
-// kith::select on a device: rows in tiles, brought to the layout that the selector wants, then one job per tile.
+// kith::select on a device: rows in tiles, brought to the layout that the selector wants, then one
+// job per tile.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -39,7 +40,9 @@ constexpr Entry entries[] = {
 
 Entry entry_of(std::string_view name) {
     const Selector* const found = find_selector(name);
-    if (!found) throw Error(ErrorCode::invalid_argument, "selector: '" + std::string(name) + "' is not in the list");
+    if (!found)
+        throw Error(ErrorCode::invalid_argument,
+                    "selector: '" + std::string(name) + "' is not in the list");
     const auto place = static_cast<std::size_t>(found - selectors.data());
     Entry entry = entries[place];
     if (found->papers) entry.function = papers::selector_function(place);
@@ -60,7 +63,8 @@ struct LayoutCopy {
 LayoutCopy in_layout(const Rows& in, std::int64_t n, SelectLayout layout, cudaStream_t stream) {
     const bool dense_rows = in.col_stride == 1;
     if (layout == SelectLayout::by_row && dense_rows) return {in.data, in.row_stride, {}};
-    if (layout == SelectLayout::by_column && (in.row_stride == 1 || in.count == 1)) return {in.data, in.col_stride, {}};
+    if (layout == SelectLayout::by_column && (in.row_stride == 1 || in.count == 1))
+        return {in.data, in.col_stride, {}};
     LayoutCopy copied;
     copied.copy = Buffer<char>(in.count * n * static_cast<std::int64_t>(size_of(in.type)), stream);
     copied.data = copied.copy.get();
@@ -71,18 +75,21 @@ LayoutCopy in_layout(const Rows& in, std::int64_t n, SelectLayout layout, cudaSt
         transpose(static_cast<const double*>(in.data), stride, outer, inner,
                   reinterpret_cast<double*>(copied.copy.get()), stream);
     else
-        transpose(static_cast<const float*>(in.data), stride, outer, inner, reinterpret_cast<float*>(copied.copy.get()),
-                  stream);
+        transpose(static_cast<const float*>(in.data), stride, outer, inner,
+                  reinterpret_cast<float*>(copied.copy.get()), stream);
     return copied;
 }
 
-// Gives a job, whose shape and result are set, its values: the caller's, or such a copy as the selector takes.
-void run_job(const Entry& entry, const Selector& selector, const Rows& in, const std::int64_t* lengths,
-             SelectJob& job) {
+// Gives a job, whose shape and result are set, its values: the caller's, or such a copy as the
+// selector takes.
+void run_job(const Entry& entry, const Selector& selector, const Rows& in,
+             const std::int64_t* lengths, SelectJob& job) {
     const bool narrow = in.type == ElementType::f16 || in.type == ElementType::bf16;
-    const bool widen = narrow && selector.types != SelectTypes::narrow, pad = lengths && !selector.lengths;
+    const bool widen = narrow && selector.types != SelectTypes::narrow,
+               pad = lengths && !selector.lengths;
     if (!pad) job.lengths = lengths;
-    // A copy that a selector takes whatever it wants: the layout is a selector's that takes narrow values, by_row.
+    // A copy that a selector takes whatever it wants: the layout is a selector's that takes narrow
+    // values, by_row.
     if (!widen && !pad && !(narrow && in.col_stride != 1)) {
         const LayoutCopy copied = in_layout(in, job.n, selector.layout, job.stream);
         job.values = copied.data;
@@ -90,8 +97,10 @@ void run_job(const Entry& entry, const Selector& selector, const Rows& in, const
         job.stride = copied.stride;
         return entry.function(job, entry.variant);
     }
-    Rows wide{nullptr, in.count, job.n, 1, in.type == ElementType::f64 ? ElementType::f64 : ElementType::f32};
-    const Buffer<char> values(in.count * job.n * static_cast<std::int64_t>(size_of(wide.type)), job.stream);
+    Rows wide{nullptr, in.count, job.n, 1,
+              in.type == ElementType::f64 ? ElementType::f64 : ElementType::f32};
+    const Buffer<char> values(in.count * job.n * static_cast<std::int64_t>(size_of(wide.type)),
+                              job.stream);
     wide.data = values.get();
     widen_rows(in, lengths, job.n, values.get(), job.stream);
     const LayoutCopy copied = in_layout(wide, job.n, selector.layout, job.stream);
@@ -110,11 +119,12 @@ struct IdleEvents {
 };
 constinit machine::Lasting<IdleEvents> idle_events;
 
-// Device time between two points of a stream. Its events come from a pool that lives as long as the process: making
-// them takes as long as a small selection.
+// Device time between two points of a stream. Its events come from a pool that lives as long as the
+// process: making them takes as long as a small selection.
 class DeviceTimer {
 public:
-    explicit DeviceTimer(cudaStream_t stream) : device_(current_device()), stream_(stream), events_(taken(device_)) {
+    explicit DeviceTimer(cudaStream_t stream)
+        : device_(current_device()), stream_(stream), events_(taken(device_)) {
         check(cudaEventRecord(events_.first.get(), stream_), "cudaEventRecord");
     }
     ~DeviceTimer() {
@@ -127,7 +137,8 @@ public:
     // After the stream has been synchronised.
     double seconds() const {
         float milliseconds = 0;
-        check(cudaEventElapsedTime(&milliseconds, events_.first.get(), events_.second.get()), "cudaEventElapsedTime");
+        check(cudaEventElapsedTime(&milliseconds, events_.first.get(), events_.second.get()),
+              "cudaEventElapsedTime");
         return 1e-3 * milliseconds;
     }
 
@@ -151,7 +162,8 @@ private:
     Events events_;
 };
 
-// Up to so many values that lie on the device, two events are a tenth of what their caller waits for.
+// Up to so many values that lie on the device, two events are a tenth of what their caller waits
+// for.
 constexpr std::int64_t most_untimed = 1 << 24;
 constinit std::atomic<bool> small_ones_timed = false;
 // Whether enqueued work has left memory in the pool, which the next call that may wait gives back.
@@ -181,7 +193,8 @@ std::vector<std::uint64_t> take_operation_counts() {
 }
 
 void select(const SelectRequest& request) {
-    const auto& [m, selection, lengths_on_device, plan, caller_stream, enqueue, progress, out, report] = request;
+    const auto& [m, selection, lengths_on_device, plan, caller_stream, enqueue, progress, out,
+                 report] = request;
     const std::int64_t k = selection.k;
     const DeviceScope scope(plan.device);
     auto* const stream = static_cast<cudaStream_t>(caller_stream);
@@ -206,7 +219,8 @@ void select(const SelectRequest& request) {
         const DeviceRows loaded = upload(m, first, rows, false, stream);
         const std::int64_t* row_lengths = selection.lengths ? selection.lengths + first : nullptr;
         if (row_lengths && !lengths_on_device) {
-            check(cudaMemcpyAsync(lengths.get(), row_lengths, static_cast<std::size_t>(rows) * sizeof(std::int64_t),
+            check(cudaMemcpyAsync(lengths.get(), row_lengths,
+                                  static_cast<std::size_t>(rows) * sizeof(std::int64_t),
                                   cudaMemcpyDefault, stream),
                   "copy of the lengths");
             row_lengths = lengths.get();
@@ -214,7 +228,11 @@ void select(const SelectRequest& request) {
         auto* const target = static_cast<char*>(out.distances);
         std::optional<DeviceTimer> timer;
         if (timed) timer.emplace(stream);
-        SelectJob job{.rows = rows, .n = m.cols, .k = k, .largest = selection.largest, .sorted = selection.sorted};
+        SelectJob job{.rows = rows,
+                      .n = m.cols,
+                      .k = k,
+                      .largest = selection.largest,
+                      .sorted = selection.sorted};
         job.ids = direct ? out.ids + first * k : ids.get();
         job.out = direct && target ? target + first * k * element : values.get();
         job.stream = stream;
@@ -229,8 +247,8 @@ void select(const SelectRequest& request) {
 #ifdef KITH_COUNT_OPERATIONS
         std::vector<std::uint64_t> these(operation_slots);
         InFlight counting(stream);
-        check(cudaMemcpyAsync(these.data(), counts.get(), these.size() * sizeof(std::uint64_t), cudaMemcpyDefault,
-                              stream),
+        check(cudaMemcpyAsync(these.data(), counts.get(), these.size() * sizeof(std::uint64_t),
+                              cudaMemcpyDefault, stream),
               "copy of the counts");
         counting.wait("select");
         operations.resize(these.size());
@@ -238,11 +256,13 @@ void select(const SelectRequest& request) {
 #endif
         if (!direct) {
             check(cudaMemcpyAsync(out.ids + first * k, ids.get(),
-                                  static_cast<std::size_t>(cells) * sizeof(std::int64_t), cudaMemcpyDefault, stream),
+                                  static_cast<std::size_t>(cells) * sizeof(std::int64_t),
+                                  cudaMemcpyDefault, stream),
                   "copy of the ids");
             if (target)
                 check(cudaMemcpyAsync(target + first * k * element, values.get(),
-                                      static_cast<std::size_t>(cells * element), cudaMemcpyDefault, stream),
+                                      static_cast<std::size_t>(cells * element), cudaMemcpyDefault,
+                                      stream),
                       "copy of the values");
         }
         if (enqueue) continue;

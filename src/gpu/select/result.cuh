@@ -10,13 +10,15 @@ namespace kith::gpu {
 // The part of a job that kernels need to write results.
 struct SelectOut {
     const float* values;
-    std::int64_t row_step, column_step;  // element (row, column) is values[row * row_step + column * column_step]
+    std::int64_t row_step,
+        column_step;  // element (row, column) is values[row * row_step + column * column_step]
     std::int64_t k;
     std::int64_t* ids;
     float* out;
     bool largest;
 
-    // Entry j of a row's result. The value is taken from the key; zeros and NaN, which share a key, from the matrix.
+    // Entry j of a row's result. The value is taken from the key; zeros and NaN, which share a key,
+    // from the matrix.
     __device__ __forceinline__ void put(std::int64_t row, std::int64_t j, Packed p) const {
         const std::uint32_t index = index_of(p);
         ids[row * k + j] = index;
@@ -37,7 +39,12 @@ struct SelectOut {
 
 inline SelectOut out_of(const SelectJob& job, SelectLayout layout) {
     const bool by_row = layout == SelectLayout::by_row;
-    return {job.f32(),  by_row ? job.stride : 1, by_row ? 1 : job.stride, job.k, job.ids, static_cast<float*>(job.out),
+    return {job.f32(),
+            by_row ? job.stride : 1,
+            by_row ? 1 : job.stride,
+            job.k,
+            job.ids,
+            static_cast<float*>(job.out),
             job.largest};
 }
 

@@ -7,7 +7,8 @@
 
 namespace kith::gpu {
 
-// A row's result: entries for a later sort where the result is to be sorted, else the result itself.
+// A row's result: entries for a later sort where the result is to be sorted, else the result
+// itself.
 struct RowResult {
     SelectOut out;
     Packed* kept;  // rows x k, or null
@@ -18,7 +19,8 @@ struct RowResult {
     }
 };
 
-// Runs select(result) and sorts what it leaves, where the job asks for that: 16 bytes of workspace per neighbour.
+// Runs select(result) and sorts what it leaves, where the job asks for that: 16 bytes of workspace
+// per neighbour.
 template <class Select>
 void select_then_sort(const SelectJob& job, Select select) {
     const SelectOut out = out_of(job, SelectLayout::by_row);

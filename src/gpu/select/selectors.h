@@ -8,7 +8,8 @@
 namespace kith::gpu {
 
 enum class SelectLayout : std::uint8_t { by_row, by_column };
-// f32; f32 and f64; f32, f16 and bf16. Values of 16 bits are widened for selectors that do not take them.
+// f32; f32 and f64; f32, f16 and bf16. Values of 16 bits are widened for selectors that do not take
+// them.
 enum class SelectTypes : std::uint8_t { f32, any, narrow };
 
 struct Selector {
@@ -19,15 +20,17 @@ struct Selector {
     std::int64_t per_value = 0;      // bytes of device workspace: per value of a row,
     std::int64_t per_neighbour = 0;  // per neighbour kept,
     std::int64_t per_row = 4096;     // and per row
-    // by_row: a row's values are adjacent; by_column: the rows' values of one column are. The caller's matrix is
-    // transposed where it differs.
+    // by_row: a row's values are adjacent; by_column: the rows' values of one column are. The
+    // caller's matrix is transposed where it differs.
     SelectLayout layout = SelectLayout::by_row;
     SelectTypes types = SelectTypes::f32;
-    std::int64_t max_n = 0, max_n_without_clusters = 0;  // of a row; 0: any. Clusters: compute capability 9.0
-    bool lengths = false;  // takes rows of different lengths; the others are given rows that are padded
-    bool waits = false;    // the host waits for a number in mid-selection: it cannot be only enqueued
-    // `kith-bench select --regret` holds the planner's choice (choice.h) against it; the others are for the tables of
-    // their papers.
+    std::int64_t max_n = 0,
+                 max_n_without_clusters = 0;  // of a row; 0: any. Clusters: compute capability 9.0
+    bool lengths =
+        false;  // takes rows of different lengths; the others are given rows that are padded
+    bool waits = false;  // the host waits for a number in mid-selection: it cannot be only enqueued
+    // `kith-bench select --regret` holds the planner's choice (choice.h) against it; the others are
+    // for the tables of their papers.
     bool candidate = false;
     const char* what = "";  // a line of help
 };
@@ -44,8 +47,8 @@ inline constexpr auto selectors = [] {
     });
 }();
 
-// Slots of what instrumented builds count: what each selector counts is said in its file. The last is for entries that
-// enter a queue, or the buffer before it.
+// Slots of what instrumented builds count: what each selector counts is said in its file. The last
+// is for entries that enter a queue, or the buffer before it.
 inline constexpr int operation_slots = 4097, insertion_slot = operation_slots - 1;
 // Of selectors that scan a row into a buffer (bits/scan_row.cuh): how often it was merged.
 inline constexpr int merge_slot = 0;

@@ -1,19 +1,21 @@
-// All points within a bound. A warp owns a query: boxes of a node, or points of a leaf, are a lane each. Boxes beyond
-// the bound are left out; when counting, those that are within as a whole are not opened (docs/exactness.md, section
-// 9).
+// All points within a bound. A warp owns a query: boxes of a node, or points of a leaf, are a lane
+// each. Boxes beyond the bound are left out; when counting, those that are within as a whole are
+// not opened (docs/exactness.md, section 9).
 #pragma once
 
 #include "gpu/tree/traverse.cuh"
 
 namespace kith::gpu {
 
-// The distance key of the point of a box that is farthest from a finite query, a lane per box of a node.
+// The distance key of the point of a box that is farthest from a finite query, a lane per box of a
+// node.
 template <class M, int sums>
 __device__ __forceinline__ std::uint64_t farthest_key(const TreeView& tree, std::int64_t node,
                                                       const TreeQuery<sums>& q) {
     const double* const ends = tree.ends + node * tree.d * 2 * node_boxes + threadIdx.x % 32;
     return lane_key<M, sums>(tree.d, q, [&](std::int64_t i, int j) {
-        const double low = ends[i * 2 * node_boxes], high = ends[(i * 2 + 1) * node_boxes], mine = q(i, j);
+        const double low = ends[i * 2 * node_boxes], high = ends[(i * 2 + 1) * node_boxes],
+                     mine = q(i, j);
         return mine - low < high - mine ? high : low;
     });
 }
@@ -22,8 +24,9 @@ template <class M, int sums, bool listing>
 class BallTraversal {
 public:
     // Points go to `to` and what follows, as far as `end`.
-    __device__ __forceinline__ BallTraversal(const BallTask& task, const TreeQuery<sums>& q, std::uint32_t self,
-                                             double outer, std::int64_t to, std::int64_t end)
+    __device__ __forceinline__ BallTraversal(const BallTask& task, const TreeQuery<sums>& q,
+                                             std::uint32_t self, double outer, std::int64_t to,
+                                             std::int64_t end)
         : task_(task), tree_(task.tree), q_(q), self_(self), outer_(outer), to_(to), end_(end) {
         // Farthest points are known of finite queries.
 #pragma unroll
@@ -45,7 +48,8 @@ public:
                 continue;
             }
             if (lane == level) waiting_ &= waiting_ - 1;
-            const std::uint32_t child = node * node_boxes + static_cast<std::uint32_t>(__ffs(lanes) - 1);
+            const std::uint32_t child =
+                node * node_boxes + static_cast<std::uint32_t>(__ffs(lanes) - 1);
             if (steps_ >= task_.most_steps) return false;
             if (level > 0) {
                 node = child;
@@ -60,7 +64,8 @@ public:
     __device__ __forceinline__ std::int64_t total() const {
         std::int64_t sum = whole_;
         for (int half = 16; half > 0; half /= 2) sum += __shfl_xor_sync(whole_warp, sum, half);
-        // Boxes are counted of finite queries alone, whose own key is 0: within, in one of the boxes or met.
+        // Boxes are counted of finite queries alone, whose own key is 0: within, in one of the
+        // boxes or met.
         return sum + found_ - (any_whole_ && self_ != no_point && !met_ ? 1 : 0);
     }
     __device__ std::uint32_t looked_at() const {
@@ -79,7 +84,8 @@ private:
         ++steps_;
         if constexpr (!listing) {
             if (finite_ && __any_sync(whole_warp, within)) {
-                const bool all = within && bits_to_double(farthest_key<M, sums>(tree_, at, q_)) <= outer_;
+                const bool all =
+                    within && bits_to_double(farthest_key<M, sums>(tree_, at, q_)) <= outer_;
                 if (all) whole_ += count;
                 any_whole_ = any_whole_ || __any_sync(whole_warp, all);
                 within = within && !all;
@@ -118,18 +124,22 @@ private:
     double outer_;
     std::int64_t to_, end_;
     bool finite_ = true, any_whole_ = false, met_ = false;
-    unsigned waiting_ = 0;    // of the level that is this lane's number, boxes that are to be opened
+    unsigned waiting_ = 0;  // of the level that is this lane's number, boxes that are to be opened
     std::int64_t whole_ = 0;  // this lane's: points of boxes that are within as a whole
     std::int64_t found_ = 0;  // points of leaves
     std::uint32_t looked_at_ = 0, steps_ = 0;
 };
 
 template <class M, int sums, bool listing>
-__global__ void __launch_bounds__(traversal_warps * 32) ball_kernel(const __grid_constant__ BallTask task) {
-    const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(traversal_warps) + threadIdx.x / 32, d = task.tree.d;
+__global__ void __launch_bounds__(traversal_warps * 32)
+    ball_kernel(const __grid_constant__ BallTask task) {
+    const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(traversal_warps) +
+                            threadIdx.x / 32,
+                       d = task.tree.d;
     if (at >= task.count) return;
     const int lane = threadIdx.x % 32;
-    const std::int64_t turn = task.first + at * task.step, query = task.order ? task.order[turn] : turn;
+    const std::int64_t turn = task.first + at * task.step,
+                       query = task.order ? task.order[turn] : turn;
     std::int64_t row = query;
     const double* from = nullptr;
     bool nan = false;
@@ -149,7 +159,8 @@ __global__ void __launch_bounds__(traversal_warps * 32) ball_kernel(const __grid
     std::int64_t total = 0;
     if (!nan && outer == outer) {
         const TreeQuery<sums> q(from, task.queries ? 1 : leaf_points, d);
-        const std::int64_t to = listing ? task.offsets[row] : 0, end = listing ? task.offsets[row + 1] : 0;
+        const std::int64_t to = listing ? task.offsets[row] : 0,
+                           end = listing ? task.offsets[row + 1] : 0;
         BallTraversal<M, sums, listing> traversal(task, q, self, outer, to, end);
         const bool whole = traversal.run();
         total = traversal.total();
@@ -168,7 +179,8 @@ struct BallLaunch {
     template <int sums>
     static void balls_sums(const BallTask& task, cudaStream_t stream) {
         const auto blocks = blocks_for(task.count, traversal_warps);
-        if (task.keys) ball_kernel<M, sums, true><<<blocks, traversal_warps * 32, 0, stream>>>(task);
+        if (task.keys)
+            ball_kernel<M, sums, true><<<blocks, traversal_warps * 32, 0, stream>>>(task);
         else ball_kernel<M, sums, false><<<blocks, traversal_warps * 32, 0, stream>>>(task);
         check_launch("balls");
     }

@@ -3,7 +3,8 @@
 
 namespace kith::gpu {
 
-// The metric's map apart, distance keys of monotone metrics are sums of squares or of magnitudes, or maxima.
+// The metric's map apart, distance keys of monotone metrics are sums of squares or of magnitudes,
+// or maxima.
 TreeSearch tree_search_of(const metric::Traits& traits) {
     switch (traits.direct) {
         case metric::Direct::sum:

@@ -1,5 +1,6 @@
-// A warp owns a query: boxes of a node, or points of a leaf, are a lane each. Nodes nearest first, without boxes that
-// cannot hold a neighbour (docs/exactness.md, section 10); each level's boxes wait in shared memory.
+// A warp owns a query: boxes of a node, or points of a leaf, are a lane each. Nodes nearest first,
+// without boxes that cannot hold a neighbour (docs/exactness.md, section 10); each level's boxes
+// wait in shared memory.
 #pragma once
 
 #include "exact/canonical.h"
@@ -23,9 +24,9 @@ __device__ __forceinline__ void join(double* a) {
     }
 }
 
-// The distance key of each lane: x(i, j) is its coordinate i, which is partial sum j's, q(i, j) that of the query.
-// Partial sums beyond `sums` are left out: metrics are monotone, so that those that no coordinate touches change
-// nothing.
+// The distance key of each lane: x(i, j) is its coordinate i, which is partial sum j's, q(i, j)
+// that of the query. Partial sums beyond `sums` are left out: metrics are monotone, so that those
+// that no coordinate touches change nothing.
 template <class M, int sums, class Query, class Own>
 __device__ __forceinline__ std::uint64_t lane_key(std::int64_t d, const Query& q, const Own& x) {
     static_assert(M::traits.monotone && M::accumulators == 1 && M::aux == 0);
@@ -67,11 +68,12 @@ private:
 
 // The distance key of the point of a box that is nearest to the query, a lane per box of a node.
 template <class M, int sums>
-__device__ __forceinline__ std::uint64_t box_key(const TreeView& tree, std::int64_t node, const TreeQuery<sums>& q) {
+__device__ __forceinline__ std::uint64_t box_key(const TreeView& tree, std::int64_t node,
+                                                 const TreeQuery<sums>& q) {
     const double* const ends = tree.ends + node * tree.d * 2 * node_boxes + threadIdx.x % 32;
     return lane_key<M, sums>(tree.d, q, [&](std::int64_t i, int j) {
-        const double low = ends[i * 2 * node_boxes], high = ends[(i * 2 + 1) * node_boxes], mine = q(i, j),
-                     above = mine < low ? low : mine;
+        const double low = ends[i * 2 * node_boxes], high = ends[(i * 2 + 1) * node_boxes],
+                     mine = q(i, j), above = mine < low ? low : mine;
         return high < above ? high : above;
     });
 }
@@ -79,17 +81,21 @@ __device__ __forceinline__ std::uint64_t box_key(const TreeView& tree, std::int6
 template <class M, int sums, int rows>
 class Traversal {
 public:
-    // `waiting`: this warp's own room, of so many keys of 8 bytes: boxes of each level, then candidates.
+    // `waiting`: this warp's own room, of so many keys of 8 bytes: boxes of each level, then
+    // candidates.
     static constexpr int found_room = rows > 1 ? 64 : 0;
-    static __host__ __device__ int room(int levels) { return (levels * node_boxes + found_room) * 3 / 2; }
-    __device__ __forceinline__ Traversal(const TreeTask& task, const TreeQuery<sums>& q, std::uint32_t self,
-                                         std::uint64_t* waiting)
+    static __host__ __device__ int room(int levels) {
+        return (levels * node_boxes + found_room) * 3 / 2;
+    }
+    __device__ __forceinline__ Traversal(const TreeTask& task, const TreeQuery<sums>& q,
+                                         std::uint32_t self, std::uint64_t* waiting)
         : task_(task),
           tree_(task.tree),
           q_(q),
           self_(self),
           keys_(waiting + threadIdx.x % 32),
-          ids_(reinterpret_cast<std::uint32_t*>(waiting + tree_.levels * node_boxes) + threadIdx.x % 32),
+          ids_(reinterpret_cast<std::uint32_t*>(waiting + tree_.levels * node_boxes) +
+               threadIdx.x % 32),
           found_keys_(waiting + tree_.levels * node_boxes * 3 / 2),
           found_ids_(reinterpret_cast<std::uint32_t*>(found_keys_ + found_room)) {}
 
@@ -146,7 +152,8 @@ private:
         const std::uint32_t least = __reduce_min_sync(whole_warp, upper);
         const unsigned lanes = __ballot_sync(whole_warp, upper == least);
         if (__popc(lanes) == 1) return __ffs(lanes) - 1;
-        const std::uint32_t id = upper == least ? box.id : 0xffffffffu, least_id = __reduce_min_sync(whole_warp, id);
+        const std::uint32_t id = upper == least ? box.id : 0xffffffffu,
+                            least_id = __reduce_min_sync(whole_warp, id);
         return __ffs(__ballot_sync(whole_warp, upper == least && id == least_id)) - 1;
     }
 
@@ -205,12 +212,16 @@ private:
 inline constexpr int traversal_warps = 8;
 
 template <class M, int sums, int rows>
-__global__ void __launch_bounds__(traversal_warps * 32) visit_kernel(const __grid_constant__ TreeTask task) {
+__global__ void __launch_bounds__(traversal_warps * 32)
+    visit_kernel(const __grid_constant__ TreeTask task) {
     extern __shared__ std::uint64_t waiting[];
-    const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(traversal_warps) + threadIdx.x / 32, d = task.tree.d;
+    const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(traversal_warps) +
+                            threadIdx.x / 32,
+                       d = task.tree.d;
     if (at >= task.count) return;
     const int lane = threadIdx.x % 32;
-    const std::int64_t turn = task.first + at * task.step, query = task.order ? task.order[turn] : turn;
+    const std::int64_t turn = task.first + at * task.step,
+                       query = task.order ? task.order[turn] : turn;
     // Where the result goes; what is left out.
     std::int64_t row = query;
     std::uint32_t self = no_point;
@@ -251,7 +262,8 @@ __global__ void __launch_bounds__(traversal_warps * 32) visit_kernel(const __gri
 template <class M, int sums>
 __global__ void __launch_bounds__(traversal_warps * 32)
     homes_kernel(const __grid_constant__ TreeTask task, std::uint32_t* leaves) {
-    const std::int64_t query = blockIdx.x * static_cast<std::int64_t>(traversal_warps) + threadIdx.x / 32,
+    const std::int64_t query = blockIdx.x * static_cast<std::int64_t>(traversal_warps) +
+                               threadIdx.x / 32,
                        d = task.tree.d;
     if (query >= task.count) return;
     const int lane = threadIdx.x % 32;
@@ -263,7 +275,8 @@ __global__ void __launch_bounds__(traversal_warps * 32)
         const bool any = task.tree.least_ids[at * node_boxes + lane] != no_point;
         const std::uint32_t upper = any ? static_cast<std::uint32_t>(key >> 32) : 0xffffffffu;
         const std::uint32_t least = __reduce_min_sync(whole_warp, upper);
-        node = node * node_boxes + static_cast<std::uint32_t>(__ffs(__ballot_sync(whole_warp, upper == least)) - 1);
+        node = node * node_boxes +
+               static_cast<std::uint32_t>(__ffs(__ballot_sync(whole_warp, upper == least)) - 1);
     }
     if (lane == 0) leaves[query] = node;
 }
@@ -273,9 +286,12 @@ struct TraverseLaunch {
     template <int sums, int rows>
     static void visit_rows(const TreeTask& task, cudaStream_t stream) {
         const std::size_t bytes =
-            static_cast<std::size_t>(traversal_warps * Traversal<M, sums, rows>::room(task.tree.levels)) * 8;
+            static_cast<std::size_t>(traversal_warps *
+                                     Traversal<M, sums, rows>::room(task.tree.levels)) *
+            8;
         visit_kernel<M, sums, rows>
-            <<<blocks_for(task.count, traversal_warps), traversal_warps * 32, bytes, stream>>>(task);
+            <<<blocks_for(task.count, traversal_warps), traversal_warps * 32, bytes, stream>>>(
+                task);
         check_launch("visit");
     }
     template <int sums>
@@ -291,11 +307,13 @@ struct TraverseLaunch {
     template <int sums>
     static void homes_sums(const TreeTask& task, std::uint32_t* leaves, cudaStream_t stream) {
         homes_kernel<M, sums>
-            <<<blocks_for(task.count, traversal_warps), traversal_warps * 32, 0, stream>>>(task, leaves);
+            <<<blocks_for(task.count, traversal_warps), traversal_warps * 32, 0, stream>>>(task,
+                                                                                           leaves);
         check_launch("homes");
     }
     static void homes(const TreeTask& task, std::uint32_t* leaves, cudaStream_t stream) {
-        if (task.tree.d <= few_coordinates / 2) homes_sums<few_coordinates / 2>(task, leaves, stream);
+        if (task.tree.d <= few_coordinates / 2)
+            homes_sums<few_coordinates / 2>(task, leaves, stream);
         else if (task.tree.d <= few_coordinates) homes_sums<few_coordinates>(task, leaves, stream);
         else homes_sums<exact::partials>(task, leaves, stream);
     }

@@ -16,7 +16,8 @@ __device__ __forceinline__ std::int64_t own_item() {
 }
 
 // From the order of the scan to that of the coordinates.
-__global__ void plain_kernel(const double* scanned, ScanOrder order, std::int64_t cells, std::int64_t d, double* out) {
+__global__ void plain_kernel(const double* scanned, ScanOrder order, std::int64_t cells,
+                             std::int64_t d, double* out) {
     const std::int64_t cell = own_item();
     if (cell >= cells) return;
     const std::int64_t row = cell / d, col = cell % d;
@@ -24,9 +25,9 @@ __global__ void plain_kernel(const double* scanned, ScanOrder order, std::int64_
 }
 
 // A thread owns a place in a leaf.
-__global__ void fill_kernel(const double* values, const std::uint8_t* nan, const std::uint32_t* order,
-                            std::int64_t count, std::int64_t d, std::int64_t places, double* coordinates,
-                            std::uint32_t* ids) {
+__global__ void fill_kernel(const double* values, const std::uint8_t* nan,
+                            const std::uint32_t* order, std::int64_t count, std::int64_t d,
+                            std::int64_t places, double* coordinates, std::uint32_t* ids) {
     const std::int64_t place = own_item();
     if (place >= places) return;
     const bool any = place < count;
@@ -45,17 +46,18 @@ __device__ __forceinline__ double warp_most(double x) {
     return x;
 }
 
-// A warp owns a box of a level, of the `boxes` boxes that its nodes have room for: from the leaf of that number, or the
-// node of the level below. Beyond `filled` boxes there are none.
-__global__ void join_kernel(TreeView tree, int level, std::int64_t filled, std::int64_t boxes, double* ends,
-                            std::uint32_t* least_ids, std::uint32_t* counts) {
+// A warp owns a box of a level, of the `boxes` boxes that its nodes have room for: from the leaf of
+// that number, or the node of the level below. Beyond `filled` boxes there are none.
+__global__ void join_kernel(TreeView tree, int level, std::int64_t filled, std::int64_t boxes,
+                            double* ends, std::uint32_t* least_ids, std::uint32_t* counts) {
     const std::int64_t box = own_item() / 32, d = tree.d;
     if (box >= boxes) return;
     const int lane = threadIdx.x % 32;
     const std::int64_t below = level > 0 ? tree.first_node[level - 1] + box : box;
     std::uint32_t least = no_point, count = 0;
     if (box < filled) {
-        least = level > 0 ? least_ids[below * node_boxes + lane] : tree.ids[below * leaf_points + lane];
+        least =
+            level > 0 ? least_ids[below * node_boxes + lane] : tree.ids[below * leaf_points + lane];
         if (least & nan_point) least = no_point;
         else count = level > 0 ? counts[below * node_boxes + lane] : 1;
     }
@@ -87,14 +89,14 @@ __global__ void join_kernel(TreeView tree, int level, std::int64_t filled, std::
 
 }  // namespace
 
-Buffer<double> map_rows(const PreparedRows& rows, const MetricKernels& kernels, const metric::Params& params,
-                        cudaStream_t stream) {
+Buffer<double> map_rows(const PreparedRows& rows, const MetricKernels& kernels,
+                        const metric::Params& params, cudaStream_t stream) {
     const std::int64_t cells = rows.rows.count * params.d;
     Buffer<double> scanned(cells, stream), out(cells, stream);
     if (cells == 0) return out;
     kernels.convert(rows, scanned.get(), params, stream);
-    plain_kernel<<<item_blocks(cells), item_threads, 0, stream>>>(scanned.get(), scan_order(params.d), cells, params.d,
-                                                                  out.get());
+    plain_kernel<<<item_blocks(cells), item_threads, 0, stream>>>(
+        scanned.get(), scan_order(params.d), cells, params.d, out.get());
     check_launch("plain");
     return out;
 }
@@ -127,16 +129,18 @@ Tree make_tree(const PreparedRows& rows, const MetricKernels& kernels, const met
     view.counts = tree.counts.get();
     {
         const Buffer<double> values = map_rows(rows, kernels, params, stream);
-        const Buffer<std::uint32_t> order =
-            kd_order(values.get(), rows.nan, n, d, rows.rows.type != ElementType::f64, leaf_points, stream);
-        fill_kernel<<<item_blocks(places), item_threads, 0, stream>>>(values.get(), rows.nan, order.get(), n, d, places,
-                                                                      tree.coordinates.get(), tree.ids.get());
+        const Buffer<std::uint32_t> order = kd_order(
+            values.get(), rows.nan, n, d, rows.rows.type != ElementType::f64, leaf_points, stream);
+        fill_kernel<<<item_blocks(places), item_threads, 0, stream>>>(
+            values.get(), rows.nan, order.get(), n, d, places, tree.coordinates.get(),
+            tree.ids.get());
         check_launch("fill");
     }
     for (int level = 0; level < view.levels; ++level) {
         const std::int64_t boxes = (filled[level] + node_boxes - 1) / node_boxes * node_boxes;
         join_kernel<<<blocks_for(boxes, item_warps), item_threads, 0, stream>>>(
-            view, level, filled[level], boxes, tree.ends.get(), tree.least_ids.get(), tree.counts.get());
+            view, level, filled[level], boxes, tree.ends.get(), tree.least_ids.get(),
+            tree.counts.get());
         check_launch("join");
     }
     return tree;

@@ -58,8 +58,9 @@ void check_cublas(cublasStatus_t status, const char* what) {
                 std::string("device: ") + what + ": " + cublas().status_string(status));
 }
 
-// A handle of a device that nobody else has for as long as this lives. Making one takes milliseconds, and freeing one
-// waits for the device: those that were used are kept for the next, and never freed.
+// A handle of a device that nobody else has for as long as this lives. Making one takes
+// milliseconds, and freeing one waits for the device: those that were used are kept for the next,
+// and never freed.
 class Handle {
 public:
     Handle() : device_(current_device()) {
@@ -88,20 +89,25 @@ private:
 
 }  // namespace
 
-void products_f32(const std::vector<ProductsF32>& products, std::int64_t workspace_bytes, cudaStream_t stream) {
-    if (!cublas().library.absence().empty()) throw Error(ErrorCode::device, "device: " + cublas().library.absence());
+void products_f32(const std::vector<ProductsF32>& products, std::int64_t workspace_bytes,
+                  cudaStream_t stream) {
+    if (!cublas().library.absence().empty())
+        throw Error(ErrorCode::device, "device: " + cublas().library.absence());
     const Handle handle;
-    // The workspace follows the stream: another stream's products may have the handle before these are over.
+    // The workspace follows the stream: another stream's products may have the handle before these
+    // are over.
     const Buffer<char> workspace(workspace_bytes, stream);
     check_cublas(cublas().set_stream(handle.get(), stream), "cublasSetStream");
-    check_cublas(cublas().set_workspace(handle.get(), workspace.get(), static_cast<std::size_t>(workspace_bytes)),
+    check_cublas(cublas().set_workspace(handle.get(), workspace.get(),
+                                        static_cast<std::size_t>(workspace_bytes)),
                  "cublasSetWorkspace");
     const float zero = 0;
     for (const ProductsF32& p : products)
         check_cublas(
-            cublas().products(handle.get(), CUBLAS_OP_N, CUBLAS_OP_T, p.rows, p.columns, p.inner, &p.alpha, p.a,
-                              CUDA_R_32F, p.a_column, p.a_next, p.b, CUDA_R_32F, p.b_column, 0, &zero, p.c, CUDA_R_32F,
-                              p.c_column, p.c_next, p.count, CUBLAS_COMPUTE_32F_PEDANTIC, CUBLAS_GEMM_DEFAULT),
+            cublas().products(handle.get(), CUBLAS_OP_N, CUBLAS_OP_T, p.rows, p.columns, p.inner,
+                              &p.alpha, p.a, CUDA_R_32F, p.a_column, p.a_next, p.b, CUDA_R_32F,
+                              p.b_column, 0, &zero, p.c, CUDA_R_32F, p.c_column, p.c_next, p.count,
+                              CUBLAS_COMPUTE_32F_PEDANTIC, CUBLAS_GEMM_DEFAULT),
             "product of matrices");
 }
 

@@ -1,9 +1,9 @@
-// The expansion |q|^2 + |x|^2 - 2 <q, x> by cuBLAS (Hanak 2023, 3.3.1): products, then a kernel that adds the norms,
-// which another has computed (expanded.h). Squares alone; not within the direct filter's bound, but within one of its
-// own.
+// The expansion |q|^2 + |x|^2 - 2 <q, x> by cuBLAS (Hanak 2023, 3.3.1): products, then a kernel
+// that adds the norms, which another has computed (expanded.h). Squares alone; not within the
+// direct filter's bound, but within one of its own.
 //
-// The products are of panels: 128 points by 128 queries, all panels of points for one of queries at a time. norms: a
-// block owns 1,024 values of a query.
+// The products are of panels: 128 points by 128 queries, all panels of points for one of queries at
+// a time. norms: a block owns 1,024 values of a query.
 #include <algorithm>
 #include <vector>
 
@@ -25,13 +25,15 @@ constexpr std::int64_t most_panels = std::int64_t{1} << 15;
 
 __global__ void __launch_bounds__(item_threads) norms_kernel(DistanceJob job) {
     const auto across = static_cast<unsigned>((job.n + block_values - 1) / block_values);
-    const std::int64_t query = blockIdx.x / across, first = std::int64_t{blockIdx.x % across} * block_values;
+    const std::int64_t query = blockIdx.x / across,
+                       first = std::int64_t{blockIdx.x % across} * block_values;
     const float square = job.query_square[job.first_query + query];
     float* const values = job.values + query * job.n;
 #pragma unroll
     for (int i = 0; i < per_thread; ++i) {
         const std::int64_t point = first + i * item_threads + threadIdx.x;
-        if (point < job.n) values[point] = distance::expanded_value(values[point], job.half_norm[point], square);
+        if (point < job.n)
+            values[point] = distance::expanded_value(values[point], job.half_norm[point], square);
     }
 }
 
@@ -39,11 +41,13 @@ __global__ void __launch_bounds__(item_threads) norms_kernel(DistanceJob job) {
 
 void cublas_distances(const DistanceJob& job) {
     if (job.step != exact::Step::squares || !job.query_square)
-        throw Error(ErrorCode::invalid_argument, "distances: cublas serves squares, with the norms of both sides");
+        throw Error(ErrorCode::invalid_argument,
+                    "distances: cublas serves squares, with the norms of both sides");
     constexpr std::int64_t panel = filter_tile_queries;
     std::vector<ProductsF32> products;
     for (std::int64_t query = 0; query < job.q;) {
-        const std::int64_t row = (job.first_query + query) % panel, queries = std::min(panel - row, job.q - query);
+        const std::int64_t row = (job.first_query + query) % panel,
+                           queries = std::min(panel - row, job.q - query);
         ProductsF32 of{.rows = panel,
                        .columns = queries,
                        .inner = job.width,

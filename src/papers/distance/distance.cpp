@@ -12,7 +12,8 @@ void distance_matrix(std::string_view kernel, const DistanceJob& job) {
     if (kernel == (name)) return function(job);
 #include "papers/distance/distance_kernels.def"
 #undef KITH_DISTANCES
-    throw Error(ErrorCode::invalid_argument, "distances: '" + std::string(kernel) + "' is not in the list");
+    throw Error(ErrorCode::invalid_argument,
+                "distances: '" + std::string(kernel) + "' is not in the list");
 }
 
 }  // namespace kith::gpu

@@ -1,4 +1,5 @@
-// What distance kernels of the expanded form (DistanceKernel::expanded) take in place of the direct filter's terms.
+// What distance kernels of the expanded form (DistanceKernel::expanded) take in place of the direct
+// filter's terms.
 #pragma once
 
 #include "gpu/runtime/device_memory.h"
@@ -6,8 +7,8 @@
 
 namespace kith::gpu {
 
-// The direct filter's words of both sides, with its terms: of points half_norm and point_error, of queries query_error
-// and unfit, Fitness.
+// The direct filter's words of both sides, with its terms: of points half_norm and point_error, of
+// queries query_error and unfit, Fitness.
 struct DirectSides {
     const float *queries = nullptr, *points = nullptr;
     std::int64_t width = 0, q = 0, n = 0;
@@ -18,7 +19,7 @@ struct DirectSides {
 
 // The same terms of the expanded form. A threshold from them is one of the direct filter, too.
 struct ExpandedTerms {
-    Buffer<float> half_norm;    // the square of a point less its share of the bound; infinities stay
+    Buffer<float> half_norm;  // the square of a point less its share of the bound; infinities stay
     Buffer<float> point_error;  // its share
     Buffer<float> query_square, query_error;
 };

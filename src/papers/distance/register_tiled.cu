@@ -1,9 +1,10 @@
-// The matrix product of MAGMA with other operators in place of times and plus (Hanak 2023, 3.3): tiles of shared
-// memory, and of registers.
+// The matrix product of MAGMA with other operators in place of times and plus (Hanak 2023, 3.3):
+// tiles of shared memory, and of registers.
 //
-// A block of 256 threads owns a tile of 128 queries x 128 points, a thread 8 x 8 pairs of it: per word it reads 16 and
-// takes 64 steps. Words come 8 of a row at a time: while the block takes the steps of one slice, its threads hold the
-// next one in registers, and write it to the other of two buffers, so that a barrier per slice is enough.
+// A block of 256 threads owns a tile of 128 queries x 128 points, a thread 8 x 8 pairs of it: per
+// word it reads 16 and takes 64 steps. Words come 8 of a row at a time: while the block takes the
+// steps of one slice, its threads hold the next one in registers, and write it to the other of two
+// buffers, so that a barrier per slice is enough.
 #include "gpu/runtime/check.h"
 #include "papers/distance/store.cuh"
 
@@ -28,11 +29,13 @@ template <class Step>
 constexpr int unrolled = distance::is_norm<Step> ? slice : Step::unrolled;
 
 template <class Step>
-__global__ void __launch_bounds__(threads, Step::blocks) register_tiled_kernel(DistanceJob job, unsigned query_panels) {
+__global__ void __launch_bounds__(threads, Step::blocks)
+    register_tiled_kernel(DistanceJob job, unsigned query_panels) {
     __shared__ __align__(16) float query_words[2][slice][tile], point_words[2][slice][tile];
     const int thread = static_cast<int>(threadIdx.x), across = thread % 16, down = thread / 16;
     const auto query_panel = static_cast<int>(job.first_query / tile + blockIdx.x % query_panels),
-               point_panel = static_cast<int>(blockIdx.x / query_panels), width = static_cast<int>(job.width);
+               point_panel = static_cast<int>(blockIdx.x / query_panels),
+               width = static_cast<int>(job.width);
     // What this thread brings.
     const FourWords own_words = distance::four_words<Step>(thread, tile);
     const int place = distance::place_in_panel<Step>(own_words);
@@ -79,21 +82,25 @@ __global__ void __launch_bounds__(threads, Step::blocks) register_tiled_kernel(D
     }
 #pragma unroll
     for (int a = 0; a < own; ++a) {
-        const std::int64_t query = std::int64_t{query_panel} * tile + own_row(down, a) - job.first_query;
+        const std::int64_t query =
+            std::int64_t{query_panel} * tile + own_row(down, a) - job.first_query;
 #pragma unroll
         for (int b = 0; b < own; b += 4)
-            distance::store_four<Step>(job, query, std::int64_t{point_panel} * tile + own_row(across, b), &sums[a][b]);
+            distance::store_four<Step>(
+                job, query, std::int64_t{point_panel} * tile + own_row(across, b), &sums[a][b]);
     }
 }
 
 }  // namespace
 
 void register_tiled_distances(const DistanceJob& job) {
-    const std::int64_t query_panels = (job.first_query + job.q - 1) / tile - job.first_query / tile + 1,
+    const std::int64_t query_panels =
+                           (job.first_query + job.q - 1) / tile - job.first_query / tile + 1,
                        point_panels = (job.n + tile - 1) / tile;
     distance::with_step(job.step, [&]<class Step>() {
-        register_tiled_kernel<Step><<<static_cast<unsigned>(query_panels * point_panels), threads, 0, job.stream>>>(
-            job, static_cast<unsigned>(query_panels));
+        register_tiled_kernel<Step>
+            <<<static_cast<unsigned>(query_panels * point_panels), threads, 0, job.stream>>>(
+                job, static_cast<unsigned>(query_panels));
     });
     check_launch("register_tiled_distances");
 }

@@ -1,5 +1,5 @@
-// The steps of a job, where the words lie that they take, and the value of a pair: the direct filter's own, so that its
-// bound holds.
+// The steps of a job, where the words lie that they take, and the value of a pair: the direct
+// filter's own, so that its bound holds.
 #pragma once
 
 #include <type_traits>
@@ -30,26 +30,30 @@ inline constexpr bool is_norm = false;
 template <class Norm>
 inline constexpr bool is_norm<direct::NormStep<Norm>> = true;
 
-// Where a row's first word lies, and from there the word i of it; panels of bits have runs of four words.
+// Where a row's first word lies, and from there the word i of it; panels of bits have runs of four
+// words.
 template <class Step>
 __device__ __forceinline__ std::int64_t row_place(std::int64_t row, std::int64_t width) {
     return counts_bits<Step> ? bits_place(row, 0, width) : direct_place(row, 0, width);
 }
 template <class Step, class Index>
 __device__ __forceinline__ Index word_place(Index i) {
-    constexpr auto rows = static_cast<Index>(filter_tile_queries), run = static_cast<Index>(bits_run);
+    constexpr auto rows = static_cast<Index>(filter_tile_queries),
+                   run = static_cast<Index>(bits_run);
     return counts_bits<Step> ? i / run * run * rows + i % run : i * rows;
 }
 
-// A sum that overflowed stays below the +inf of points with a NaN; the -inf of one that the bound does not cover holds
-// whatever its words are, NaN included.
+// A sum that overflowed stays below the +inf of points with a NaN; the -inf of one that the bound
+// does not cover holds whatever its words are, NaN included.
 __device__ __forceinline__ float value_of(float sum, float half_norm) {
     return fminf(sum, largest_f32) + half_norm;
 }
 // Of a pair's accumulator; `size`: size_of_query.
 template <class Step>
-__device__ __forceinline__ float pair_value(exact::Step step, typename Step::Acc sum, float size, float half_norm) {
-    if constexpr (counts_bits<Step>) return direct::bits_value(step, static_cast<float>(sum), size, half_norm);
+__device__ __forceinline__ float pair_value(exact::Step step, typename Step::Acc sum, float size,
+                                            float half_norm) {
+    if constexpr (counts_bits<Step>)
+        return direct::bits_value(step, static_cast<float>(sum), size, half_norm);
     else return value_of(Step::finish(sum), half_norm);
 }
 // Of bits how many are set in a query, from DistanceJob::first_query on.
@@ -60,8 +64,8 @@ __device__ __forceinline__ float size_of_query(const DistanceJob& job, std::int6
 }
 // Writes the value of a query, from DistanceJob::first_query on, with a point.
 template <class Step>
-__device__ __forceinline__ void store_value(const DistanceJob& job, std::int64_t query, std::int64_t point,
-                                            typename Step::Acc sum) {
+__device__ __forceinline__ void store_value(const DistanceJob& job, std::int64_t query,
+                                            std::int64_t point, typename Step::Acc sum) {
     job.values[query * job.n + point] =
         pair_value<Step>(job.step, sum, size_of_query<Step>(job, query), job.half_norm[point]);
 }
@@ -89,7 +93,9 @@ void with_step(exact::Step step, Launch launch) {
     else if (step == Step::mismatched_bytes) launch.template operator()<direct::ByteStep>();
     else if (step == Step::divergence) launch.template operator()<direct::DivergenceStep>();
     else if (exact::counts_bits(step)) launch.template operator()<CommonBitsStep>();
-    else with_norm(step, [&]<class Norm>() { launch.template operator()<direct::NormStep<Norm>>(); });
+    else
+        with_norm(step,
+                  [&]<class Norm>() { launch.template operator()<direct::NormStep<Norm>>(); });
 }
 
 }  // namespace kith::gpu::distance

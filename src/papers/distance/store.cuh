@@ -5,19 +5,22 @@
 
 namespace kith::gpu::distance {
 
-// The values of a query with the four points from `point` on, a multiple of four; past the last one none. `query`: from
-// DistanceJob::first_query on, perhaps none of the job's.
+// The values of a query with the four points from `point` on, a multiple of four; past the last one
+// none. `query`: from DistanceJob::first_query on, perhaps none of the job's.
 template <class Step>
-__device__ __forceinline__ void store_four(const DistanceJob& job, std::int64_t query, std::int64_t point,
-                                           const typename Step::Acc* sums) {
+__device__ __forceinline__ void store_four(const DistanceJob& job, std::int64_t query,
+                                           std::int64_t point, const typename Step::Acc* sums) {
     if (query < 0 || query >= job.q) return;
     const float size = size_of_query<Step>(job, query);
     float* const to = job.values + query * job.n + point;
-    const auto value = [&](int i, float half_norm) { return pair_value<Step>(job.step, sums[i], size, half_norm); };
+    const auto value = [&](int i, float half_norm) {
+        return pair_value<Step>(job.step, sums[i], size, half_norm);
+    };
     // Where rows are whole fours they are aligned as well.
     if (job.n % 4 == 0 && point < job.n) {
         const float4 h = *reinterpret_cast<const float4*>(job.half_norm + point);
-        *reinterpret_cast<float4*>(to) = make_float4(value(0, h.x), value(1, h.y), value(2, h.z), value(3, h.w));
+        *reinterpret_cast<float4*>(to) =
+            make_float4(value(0, h.x), value(1, h.y), value(2, h.z), value(3, h.w));
         return;
     }
 #pragma unroll
@@ -34,8 +37,8 @@ __device__ __forceinline__ void load_four(float* to, const float* from) {
     to[3] = four.w;
 }
 
-// Which four words of a panel's slice lie side by side, number i of these: word `word` of four rows from `row` on; of
-// bits four words of row `row`. The slice has `rows` rows.
+// Which four words of a panel's slice lie side by side, number i of these: word `word` of four rows
+// from `row` on; of bits four words of row `row`. The slice has `rows` rows.
 struct FourWords {
     int word, row;
 };

@@ -1,8 +1,9 @@
-// The contract of a fused kernel: the smallest f32 values of each query, which never lie in device memory.
+// The contract of a fused kernel: the smallest f32 values of each query, which never lie in device
+// memory.
 //
-// Values are those of a distance kernel (papers/distance/distance.h), in any order of summation, so that the direct
-// filter's bound holds for every kernel. Entries are packed (key of the value, position); every point whose value is
-// below the last of a full list is in it.
+// Values are those of a distance kernel (papers/distance/distance.h), in any order of summation, so
+// that the direct filter's bound holds for every kernel. Entries are packed (key of the value,
+// position); every point whose value is below the last of a full list is in it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -32,8 +33,9 @@ struct FusedJob {
     cudaStream_t stream = nullptr;
 };
 
-// By the kernel of that name: q sorted lists of `listed` entries. `job`: all but parts and lists. At most `most_lists`
-// lists are in memory at a time, or one a query. Throws invalid_argument where there is no such kernel.
+// By the kernel of that name: q sorted lists of `listed` entries. `job`: all but parts and lists.
+// At most `most_lists` lists are in memory at a time, or one a query. Throws invalid_argument where
+// there is no such kernel.
 Buffer<Packed> fused_lists(std::string_view kernel, FusedJob job, std::int64_t most_lists);
 
 #define KITH_FUSED(function, ...) void function(const FusedJob& job);

@@ -1,13 +1,15 @@
-// Scoring and sorting interleaved by segments (Sismanis 2012, 3.2), with the truncated bitonic sort (3.1).
+// Scoring and sorting interleaved by segments (Sismanis 2012, 3.2), with the truncated bitonic sort
+// (3.1).
 //
-// Grid: a block of 512 threads per four queries (or one, of few queries and of long lists) and part of the points. The
-// block walks its part in segments: 1,024 points (2,048 of one query), whose distances it computes to shared memory, a
-// thread two (four) points with each of its queries; sorts and truncates them to a list a query; and merges these with
-// the best of the segments before (primitives/truncated_bitonic.cuh). Every step is the same for any data. Only a
-// segment's distances exist at a time. The lists of a query's parts are then merged (fused.cu).
+// Grid: a block of 512 threads per four queries (or one, of few queries and of long lists) and part
+// of the points. The block walks its part in segments: 1,024 points (2,048 of one query), whose
+// distances it computes to shared memory, a thread two (four) points with each of its queries;
+// sorts and truncates them to a list a query; and merges these with the best of the segments before
+// (primitives/truncated_bitonic.cuh). Every step is the same for any data. Only a segment's
+// distances exist at a time. The lists of a query's parts are then merged (fused.cu).
 //
-// Words of points are read once for all queries of the block, adjacent lanes adjacent points; a word of the queries is
-// one load of the warp.
+// Words of points are read once for all queries of the block, adjacent lanes adjacent points; a
+// word of the queries is one load of the warp.
 #include "gpu/primitives/truncated_bitonic.cuh"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/shared_memory.h"
@@ -35,7 +37,8 @@ __global__ void __launch_bounds__(threads) segments_kernel(FusedJob job, int len
     extern __shared__ Packed scores_and_best[];
     Packed *const scores = scores_and_best, *const best = scores + queries * segment;
     const std::int64_t query_blocks = (job.q + queries - 1) / queries;
-    const std::int64_t first_query = blockIdx.x % query_blocks * queries, part = blockIdx.x / query_blocks;
+    const std::int64_t first_query = blockIdx.x % query_blocks * queries,
+                       part = blockIdx.x / query_blocks;
     const std::int64_t begin = part * job.parts.points, end = min(begin + job.parts.points, job.n);
     // Adjacent queries of one panel; those past the last are zeros.
     const float* const of_queries = job.queries + direct_place(first_query, 0, job.width);
@@ -45,7 +48,9 @@ __global__ void __launch_bounds__(threads) segments_kernel(FusedJob job, int len
         const float* of_points[each];
 #pragma unroll
         for (int u = 0; u < each; ++u)  // past the last point, that one again
-            of_points[u] = job.points + direct_place(min(base + threadIdx.x + u * threads, job.n - 1), 0, job.width);
+            of_points[u] =
+                job.points +
+                direct_place(min(base + threadIdx.x + u * threads, job.n - 1), 0, job.width);
 #pragma unroll 4
         for (std::int64_t w = 0; w < job.width; ++w) {
             float q[queries];
@@ -63,7 +68,8 @@ __global__ void __launch_bounds__(threads) segments_kernel(FusedJob job, int len
             for (int u = 0; u < each; ++u) {
                 const float x = of_points[u][w * panel];
 #pragma unroll
-                for (int j = 0; j < queries; ++j) values[u][j] = Step::add(values[u][j], q[j], x, job.exponent);
+                for (int j = 0; j < queries; ++j)
+                    values[u][j] = Step::add(values[u][j], q[j], x, job.exponent);
             }
         }
 #pragma unroll
@@ -74,8 +80,9 @@ __global__ void __launch_bounds__(threads) segments_kernel(FusedJob job, int len
 #pragma unroll
             for (int j = 0; j < queries; ++j)
                 scores[j * segment + at] =
-                    point < end ? pack(value_of(values[u][j], h), static_cast<std::uint32_t>(point), false)
-                                : packed_end;
+                    point < end
+                        ? pack(value_of(values[u][j], h), static_cast<std::uint32_t>(point), false)
+                        : packed_end;
         }
         __syncthreads();
         tbis::truncate(scores, queries * segment, length, queries * length, tally);
@@ -98,8 +105,8 @@ void launch(const FusedJob& job) {
     allow_shared_memory(segments_kernel<Step, queries>);
     segments_kernel<Step, queries>
         <<<static_cast<unsigned>(blocks), threads,
-           static_cast<std::size_t>(queries * (segment_of(queries) + length)) * sizeof(Packed), job.stream>>>(job,
-                                                                                                              length);
+           static_cast<std::size_t>(queries * (segment_of(queries) + length)) * sizeof(Packed),
+           job.stream>>>(job, length);
     check_launch("sismanis_segments");
 }
 
@@ -107,7 +114,8 @@ void launch(const FusedJob& job) {
 
 void sismanis_segments(const FusedJob& job) {
     distance::with_norm(job.step, [&]<class Step>() {
-        // A segment holds a list; four of 1,024 entries take no more than the smallest devices have.
+        // A segment holds a list; four of 1,024 entries take no more than the smallest devices
+        // have.
         if (job.q < several || job.capacity > segment_of(several)) launch<Step, 1>(job);
         else launch<Step, several>(job);
     });

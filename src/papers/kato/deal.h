@@ -1,5 +1,5 @@
-// Rows of a triangle of blocks dealt to several devices, so that each has about as much of it: row i is of device j of
-// D where i mod 2 D is j or 2 D - j - 1 (Kato and Hosino 2009, Fig. 3).
+// Rows of a triangle of blocks dealt to several devices, so that each has about as much of it: row
+// i is of device j of D where i mod 2 D is j or 2 D - j - 1 (Kato and Hosino 2009, Fig. 3).
 #pragma once
 
 #include <cstdint>

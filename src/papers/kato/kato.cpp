@@ -55,7 +55,8 @@ public:
         options_.stream = nullptr;
         devices_ = probe.devices.empty() ? devices_of(options) : probe.devices;
         if (devices_.empty()) {
-            const int device = planner::choose_device(options.device, points.device, machine(options.device));
+            const int device =
+                planner::choose_device(options.device, points.device, machine(options.device));
             devices_.push_back(planner::spelled({device}));
         }
         grid_ = probe.grid > 0 ? probe.grid : papers::kato_grid(n_, parts());
@@ -68,19 +69,21 @@ public:
         const auto on_cpu = std::ranges::count(devices_, "cpu");
         require_memory(n_ * k_ * parts() * 12 + on_cpu * cpu::triangle_bytes(n_, k_),
                        "path kato: the heaps of all points");
-        const double held = papers::kato_device_bytes({n_, n_, points_.cols, k_, points_.type, true}, grid_);
+        const double held =
+            papers::kato_device_bytes({n_, n_, points_.cols, k_, points_.type, true}, grid_);
         if (on_cpu < parts() && options_.memory > 0 && held > static_cast<double>(options_.memory))
             throw Error(ErrorCode::out_of_memory,
-                        fmt::format("memory: {} bytes; path kato takes {:.0f} on each GPU", options_.memory, held));
+                        fmt::format("memory: {} bytes; path kato takes {:.0f} on each GPU",
+                                    options_.memory, held));
         heaps_.resize(devices_.size());
         reports_.resize(devices_.size() + 1);
-        const scale::Outcome outcome =
-            scale::run_blocks(parts(), parts(), scale::Sharing::own, "search", progress,
-                              [&](int device, std::int64_t part, ProgressMeter& own) {
-                                  if (probe_.before) probe_.before(device);
-                                  compute(static_cast<int>(part), devices_[static_cast<std::size_t>(device)], own,
-                                          reports_[static_cast<std::size_t>(device)]);
-                              });
+        const scale::Outcome outcome = scale::run_blocks(
+            parts(), parts(), scale::Sharing::own, "search", progress,
+            [&](int device, std::int64_t part, ProgressMeter& own) {
+                if (probe_.before) probe_.before(device);
+                compute(static_cast<int>(part), devices_[static_cast<std::size_t>(device)], own,
+                        reports_[static_cast<std::size_t>(device)]);
+            });
         std::vector<Fallback> failures;
         std::vector<bool> failed(devices_.size());
         for (const scale::Failure& failure : outcome.failures) {
@@ -88,7 +91,8 @@ public:
             failed[device] = true;
             failures.push_back(describe(failure.error, devices_[device], n_));
         }
-        for (const std::int64_t part : outcome.left) take_over(static_cast<int>(part), failed, failures, progress);
+        for (const std::int64_t part : outcome.left)
+            take_over(static_cast<int>(part), failed, failures, progress);
         merge(progress, k, out);
         std::vector<std::string> names = devices_;
         names.emplace_back("cpu");
@@ -115,7 +119,8 @@ private:
         if (device == "cpu") {
             std::vector<std::byte> storage;
             const MatrixView host = on_host(points_, storage);
-            cpu::triangle_part(host, metric_, {part, parts(), grid_, k_, symmetric_, nullptr, progress},
+            cpu::triangle_part(host, metric_,
+                               {part, parts(), grid_, k_, symmetric_, nullptr, progress},
                                heaps.keys.get(), heaps.ids.get());
             done.device = "cpu (1 thread)";
             done.threads = 1;
@@ -123,24 +128,29 @@ private:
             Options options = options_;
             options.device = device;
             options.path = name(Path::exact);
-            const DeviceIndex index(points_, metric_, {n_, n_, points_.cols, k_, points_.type, true}, options, false,
+            const DeviceIndex index(points_, metric_,
+                                    {n_, n_, points_.cols, k_, points_.type, true}, options, false,
                                     false, progress);
             const auto stream = gpu::call_stream(index.prepared().plan.device);
-            gpu::triangle_part(*index.prepared().gpu, {part, parts(), grid_, k_, symmetric_, stream.get(), progress},
+            gpu::triangle_part(*index.prepared().gpu,
+                               {part, parts(), grid_, k_, symmetric_, stream.get(), progress},
                                heaps.keys.get(), heaps.ids.get());
-            done.device = device + " (" + gpu::device_facts(index.prepared().plan.device).name + ")";
+            done.device =
+                device + " (" + gpu::device_facts(index.prepared().plan.device).name + ")";
         }
         add(done, report);
     }
     // The part of a device that failed, by another one, or the CPU.
-    void take_over(int part, std::vector<bool>& failed, std::vector<Fallback>& failures, ProgressMeter& progress) {
+    void take_over(int part, std::vector<bool>& failed, std::vector<Fallback>& failures,
+                   ProgressMeter& progress) {
         for (std::size_t other = 0; other < devices_.size(); ++other) {
             if (failed[other]) continue;
             try {
                 compute(part, devices_[other], progress, reports_[other]);
                 return;
             } catch (const Error& error) {
-                if (error.code() != ErrorCode::out_of_memory && error.code() != ErrorCode::device) throw;
+                if (error.code() != ErrorCode::out_of_memory && error.code() != ErrorCode::device)
+                    throw;
                 failed[other] = true;
                 failures.push_back(describe(std::current_exception(), devices_[other], n_));
             }
@@ -150,20 +160,22 @@ private:
     // The k nearest in the heaps of all parts.
     void merge(ProgressMeter& progress, std::int64_t k, const NeighborsView& out) const {
         const cpu::Results results(metric_, k, out.ids, out.distances, options_.f64);
-        watched_for(
-            threads_of(options_), n_, merged_rows, progress, "search", [&](std::int64_t first, std::int64_t last) {
-                for (std::int64_t i = first; i < last; ++i) {
-                    cpu::TopK best(k);
-                    for (const Heaps& heaps : heaps_) {
-                        for (std::int64_t at = i * k_; at < (i + 1) * k_; ++at) {
-                            const std::uint64_t key = heaps.keys[static_cast<std::size_t>(at)];
-                            if (key == exact::Order<double>::nan) break;
-                            best.push(exact::Order<double>::value(key), heaps.ids[static_cast<std::size_t>(at)]);
+        watched_for(threads_of(options_), n_, merged_rows, progress, "search",
+                    [&](std::int64_t first, std::int64_t last) {
+                        for (std::int64_t i = first; i < last; ++i) {
+                            cpu::TopK best(k);
+                            for (const Heaps& heaps : heaps_) {
+                                for (std::int64_t at = i * k_; at < (i + 1) * k_; ++at) {
+                                    const std::uint64_t key =
+                                        heaps.keys[static_cast<std::size_t>(at)];
+                                    if (key == exact::Order<double>::nan) break;
+                                    best.push(exact::Order<double>::value(key),
+                                              heaps.ids[static_cast<std::size_t>(at)]);
+                                }
+                            }
+                            results.put(i, best);
                         }
-                    }
-                    results.put(i, best);
-                }
-            });
+                    });
         progress.throw_if_cancelled();
     }
 
@@ -179,15 +191,17 @@ private:
     std::vector<Report> reports_;  // the last: of the CPU, for what all others leave
 };
 
-Report to_host(const MatrixView& points, const MetricSpec& metric, std::int64_t k, const Options& options,
-               ProgressMeter& progress, const NeighborsView& out, const KatoProbe& probe) {
+Report to_host(const MatrixView& points, const MetricSpec& metric, std::int64_t k,
+               const Options& options, ProgressMeter& progress, const NeighborsView& out,
+               const KatoProbe& probe) {
     return Kato(points, metric, k, options, probe).run(progress, k, out);
 }
 
 }  // namespace
 
-Report kato_graph(const MatrixView& points, const MetricSpec& metric, std::int64_t k, const Options& options,
-                  ProgressMeter& progress, const NeighborsView& out, const KatoProbe& probe) {
+Report kato_graph(const MatrixView& points, const MetricSpec& metric, std::int64_t k,
+                  const Options& options, ProgressMeter& progress, const NeighborsView& out,
+                  const KatoProbe& probe) {
     const auto start = std::chrono::steady_clock::now();
     if (!out.ids) refuse("out.ids: null; expected room for queries x k ids");
     if (options.enqueue) refuse("enqueue: serves selections; a search has finished on return");
@@ -198,20 +212,23 @@ Report kato_graph(const MatrixView& points, const MetricSpec& metric, std::int64
     Report report;
     if (options.include_self) {
         std::vector<std::byte> storage;
-        report = with_self(metric, on_host(points, storage), k, options, progress, out,
-                           [&](std::int64_t searched, const NeighborsView& into) {
-                               return to_host(points, metric, searched, options, progress, into, probe);
-                           });
+        report =
+            with_self(metric, on_host(points, storage), k, options, progress, out,
+                      [&](std::int64_t searched, const NeighborsView& into) {
+                          return to_host(points, metric, searched, options, progress, into, probe);
+                      });
     } else if (out.device != host_memory) {
-        const Neighbors found = collect(points.rows, k, options.f64, [&](const NeighborsView& into) {
-            return to_host(points, metric, k, options, progress, into, probe);
-        });
+        const Neighbors found =
+            collect(points.rows, k, options.f64, [&](const NeighborsView& into) {
+                return to_host(points, metric, k, options, progress, into, probe);
+            });
         put(found, out);
         report = found.report;
     } else {
         report = to_host(points, metric, k, options, progress, out, probe);
     }
-    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    report.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return report;
 }
 
@@ -219,8 +236,8 @@ Report kato_graph(const MatrixView& points, const MetricSpec& metric, std::int64
 
 namespace kith::papers {
 
-Report graph(const MatrixView& points, const MetricSpec& metric, std::int64_t k, const Options& options,
-             ProgressMeter& progress, const NeighborsView& out) {
+Report graph(const MatrixView& points, const MetricSpec& metric, std::int64_t k,
+             const Options& options, ProgressMeter& progress, const NeighborsView& out) {
     return api::kato_graph(points, metric, k, options, progress, out);
 }
 

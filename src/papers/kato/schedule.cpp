@@ -28,8 +28,8 @@ std::int64_t kato_grid(std::int64_t n, int parts) {
 
 double kato_device_bytes(const Shape& s, std::int64_t grid) {
     const double d = static_cast<double>(s.d), g = static_cast<double>(grid);
-    return static_cast<double>(s.n) * d * static_cast<double>(size_of(s.type)) + 2 * planner::heap_bytes(s) +
-           16 * g * (g + d);
+    return static_cast<double>(s.n) * d * static_cast<double>(size_of(s.type)) +
+           2 * planner::heap_bytes(s) + 16 * g * (g + d);
 }
 
 GraphSchedule graph_schedule(const planner::Request& request, int devices, bool symmetric) {
@@ -37,15 +37,19 @@ GraphSchedule graph_schedule(const planner::Request& request, int devices, bool 
     GraphSchedule out;
     out.how = kato;
     out.devices = devices;
-    out.received_bytes = static_cast<double>(s.n) * static_cast<double>(s.d) * static_cast<double>(size_of(s.type));
+    out.received_bytes =
+        static_cast<double>(s.n) * static_cast<double>(s.d) * static_cast<double>(size_of(s.type));
     const std::int64_t grid = kato_grid(s.n, out.devices), grids = exact::ceil_div(s.n, grid);
-    const auto side = [&](std::int64_t i) { return static_cast<double>(std::min(grid, s.n - i * grid)); };
+    const auto side = [&](std::int64_t i) {
+        return static_cast<double>(std::min(grid, s.n - i * grid));
+    };
     planner::Work work;
     for (int part = 0; part < out.devices; ++part) {
         double pairs = 0;
         for (std::int64_t t = 0; t < exact::dealt_rows(grids, part, out.devices); ++t) {
             const std::int64_t y = exact::dealt_row(t, part, out.devices);
-            const double others = static_cast<double>(s.n) - static_cast<double>(y * grid) - side(y);
+            const double others =
+                static_cast<double>(s.n) - static_cast<double>(y * grid) - side(y);
             pairs += side(y) * (side(y) + others * (symmetric ? 1 : 2));
         }
         work.add(pairs);

@@ -32,8 +32,8 @@ public:
         const std::int64_t n = points_.rows, grids = (n + part_.grid - 1) / part_.grid,
                            own = exact::dealt_rows(grids, part_.part, part_.parts);
         for (std::int64_t t = 0; t < own; ++t) {
-            const std::int64_t y = exact::dealt_row(t, part_.part, part_.parts), first = y * part_.grid,
-                               end = std::min(n, first + part_.grid);
+            const std::int64_t y = exact::dealt_row(t, part_.part, part_.parts),
+                               first = y * part_.grid, end = std::min(n, first + part_.grid);
             for (std::int64_t x = first; x < n; x += tile_columns) {
                 columns(first, end, x, std::min(tile_columns, n - x));
                 part_.progress.poll("search");
@@ -87,8 +87,8 @@ private:
 
 }  // namespace
 
-void triangle_part(const MatrixView& points, const MetricSpec& metric, const TrianglePart& part, std::uint64_t* keys,
-                   std::uint32_t* ids) {
+void triangle_part(const MatrixView& points, const MetricSpec& metric, const TrianglePart& part,
+                   std::uint64_t* keys, std::uint32_t* ids) {
     Triangle triangle(points, metric, part);
     triangle.run();
     triangle.finish(keys, ids);

@@ -1,11 +1,12 @@
-// A part of a graph in grids, on a GPU (triangle.h). A grid is GSIZE x GSIZE distances in device memory:
-// phase 1 computes them, phase 2 pushes each row to the heap of its point, and each column to that of its own, by way
-// of the transposed grid.
+// A part of a graph in grids, on a GPU (triangle.h). A grid is GSIZE x GSIZE distances in device
+// memory: phase 1 computes them, phase 2 pushes each row to the heap of its point, and each column
+// to that of its own, by way of the transposed grid.
 //
 // grid (launch)  a block per row of distances
 // block          its threads read the row side by side, so that reads are coalesced
-// thread         keeps what is nearer than the root of the heap in a buffer of its own (Kato and Hosino, Fig. 8)
-// heap           the k nearest so far of a row, the furthest at the root; in shared memory while a block has it, where
+// thread         keeps what is nearer than the root of the heap in a buffer of its own (Kato and
+// Hosino, Fig. 8) heap           the k nearest so far of a row, the furthest at the root; in shared
+// memory while a block has it, where
 //                there is room. One thread pushes what the buffers hold while the others wait.
 #include <algorithm>
 
@@ -36,7 +37,8 @@ struct Heap {
     std::uint32_t* ids;
     int k;
 
-    __device__ static bool after(std::uint64_t ka, std::uint32_t ia, std::uint64_t kb, std::uint32_t ib) {
+    __device__ static bool after(std::uint64_t ka, std::uint32_t ia, std::uint64_t kb,
+                                 std::uint32_t ib) {
         return ka != kb ? ka > kb : ia > ib;
     }
     __device__ bool takes(std::uint64_t key, std::uint32_t id) const {
@@ -46,7 +48,8 @@ struct Heap {
     __device__ void push(std::uint64_t key, std::uint32_t id) const {
         int at = 0;
         for (int child = 1; child < k; child = 2 * at + 1) {
-            if (child + 1 < k && after(keys[child + 1], ids[child + 1], keys[child], ids[child])) ++child;
+            if (child + 1 < k && after(keys[child + 1], ids[child + 1], keys[child], ids[child]))
+                ++child;
             if (!after(keys[child], ids[child], key, id)) break;
             keys[at] = keys[child];
             ids[at] = ids[child];
@@ -59,8 +62,9 @@ struct Heap {
 
 // Row i of `distances`, whose columns are the points from first_id on, to heap i.
 __global__ void __launch_bounds__(push_threads)
-    push_rows_kernel(const std::uint64_t* distances, std::int64_t ld, int columns, std::uint32_t first_id, int k,
-                     std::uint64_t* heap_keys, std::uint32_t* heap_ids, bool in_shared) {
+    push_rows_kernel(const std::uint64_t* distances, std::int64_t ld, int columns,
+                     std::uint32_t first_id, int k, std::uint64_t* heap_keys,
+                     std::uint32_t* heap_ids, bool in_shared) {
     __shared__ std::uint64_t staged_keys[staged_room];
     __shared__ std::uint32_t staged_ids[staged_room];
     __shared__ int staged;
@@ -69,8 +73,9 @@ __global__ void __launch_bounds__(push_threads)
     const std::uint64_t* const values = distances + row * ld;
     std::uint64_t* const own_keys = heap_keys + row * k;
     std::uint32_t* const own_ids = heap_ids + row * k;
-    const Heap heap = in_shared ? Heap{heap_memory, reinterpret_cast<std::uint32_t*>(heap_memory + k), k}
-                                : Heap{own_keys, own_ids, k};
+    const Heap heap = in_shared
+                          ? Heap{heap_memory, reinterpret_cast<std::uint32_t*>(heap_memory + k), k}
+                          : Heap{own_keys, own_ids, k};
     const auto tid = static_cast<int>(threadIdx.x);
     for (int i = tid; in_shared && i < k; i += push_threads) {
         heap.keys[i] = own_keys[i];
@@ -102,7 +107,8 @@ __global__ void __launch_bounds__(push_threads)
         __syncthreads();
         if (tid == 0) {
             for (int i = 0; i < staged; ++i)
-                if (heap.takes(staged_keys[i], staged_ids[i])) heap.push(staged_keys[i], staged_ids[i]);
+                if (heap.takes(staged_keys[i], staged_ids[i]))
+                    heap.push(staged_keys[i], staged_ids[i]);
             staged = 0;
         }
         __syncthreads();
@@ -137,8 +143,8 @@ public:
         ids_.clear_to(0xff);
     }
 
-    // Writes to keys and ids while the device computes: pages that are new to the process take the host longer than the
-    // copy does.
+    // Writes to keys and ids while the device computes: pages that are new to the process take the
+    // host longer than the copy does.
     void run(std::uint64_t* keys, std::uint32_t* ids) {
         const std::int64_t cells = n_ * part_.k;
         const std::int64_t grids = (n_ + part_.grid - 1) / part_.grid,
@@ -148,7 +154,8 @@ public:
             convert(y, rows_.get());
             for (std::int64_t x = y; x < grids; ++x) {
                 grid(x, y);
-                part_.progress.add(static_cast<double>(count(x)) * static_cast<double>(count(y)) * (x == y ? 1 : 2));
+                part_.progress.add(static_cast<double>(count(x)) * static_cast<double>(count(y)) *
+                                   (x == y ? 1 : 2));
             }
             const std::int64_t from = cells * t / own, to = cells * (t + 1) / own;
             std::fill(keys + from, keys + to, missing);
@@ -161,8 +168,8 @@ public:
     // Sorted, to the host.
     void finish(std::uint64_t* keys, std::uint32_t* ids) {
         Buffer<std::int32_t> counts(n_, stream_);
-        fill_kernel<<<item_blocks(n_), item_threads, 0, stream_>>>(counts.get(), n_,
-                                                                   static_cast<std::int32_t>(part_.k));
+        fill_kernel<<<item_blocks(n_), item_threads, 0, stream_>>>(
+            counts.get(), n_, static_cast<std::int32_t>(part_.k));
         check_launch("fill");
         Buffer<std::uint64_t> sorted(n_ * part_.k, stream_);
         Buffer<std::uint32_t> sorted_ids(n_ * part_.k, stream_);
@@ -170,22 +177,28 @@ public:
                   {sorted.get(), sorted_ids.get(), part_.k}, stream_);
         InFlight copies(stream_);
         const auto cells = static_cast<std::size_t>(n_ * part_.k);
-        check(cudaMemcpyAsync(keys, sorted.get(), cells * sizeof *keys, cudaMemcpyDefault, stream_), "cudaMemcpy");
-        check(cudaMemcpyAsync(ids, sorted_ids.get(), cells * sizeof *ids, cudaMemcpyDefault, stream_), "cudaMemcpy");
+        check(cudaMemcpyAsync(keys, sorted.get(), cells * sizeof *keys, cudaMemcpyDefault, stream_),
+              "cudaMemcpy");
+        check(
+            cudaMemcpyAsync(ids, sorted_ids.get(), cells * sizeof *ids, cudaMemcpyDefault, stream_),
+            "cudaMemcpy");
         copies.wait("heaps of a graph");
     }
 
 private:
     std::int64_t first(std::int64_t i) const { return i * part_.grid; }
     std::int64_t count(std::int64_t i) const { return std::min(part_.grid, n_ - first(i)); }
-    PreparedRows prepared(std::int64_t i) const { return points_.resident.points.prepared(first(i), count(i)); }
+    PreparedRows prepared(std::int64_t i) const {
+        return points_.resident.points.prepared(first(i), count(i));
+    }
     void convert(std::int64_t i, double* to) {
         const DeviceMetric& metric = points_.metric;
         if (metric.kernels) metric.kernels->convert(prepared(i), to, metric.params, stream_);
         else user_convert(prepared(i).rows, to, d_, stream_);
     }
     // Distances of the points of y, as queries, with those of x.
-    void scan(std::int64_t y, const double* queries, std::int64_t x, const double* columns, std::uint64_t* out) {
+    void scan(std::int64_t y, const double* queries, std::int64_t x, const double* columns,
+              std::uint64_t* out) {
         const PreparedRows q = prepared(y), p = prepared(x);
         const ScanTile tile{queries, columns,   q.aux,    p.aux,    q.nan,
                             p.nan,   count(y),  count(x), first(x), x == y ? self_.get() : nullptr,
@@ -198,8 +211,9 @@ private:
         const bool in_shared = part_.k <= shared_heap;
         const std::size_t bytes = in_shared ? static_cast<std::size_t>(part_.k) * 12 : 0;
         push_rows_kernel<<<static_cast<unsigned>(count(y)), push_threads, bytes, stream_>>>(
-            distances, ld, static_cast<int>(count(x)), static_cast<std::uint32_t>(first(x)), static_cast<int>(part_.k),
-            keys_.get() + first(y) * part_.k, ids_.get() + first(y) * part_.k, in_shared);
+            distances, ld, static_cast<int>(count(x)), static_cast<std::uint32_t>(first(x)),
+            static_cast<int>(part_.k), keys_.get() + first(y) * part_.k,
+            ids_.get() + first(y) * part_.k, in_shared);
         check_launch("push_rows");
     }
     void grid(std::int64_t x, std::int64_t y) {
@@ -215,8 +229,8 @@ private:
         std::int64_t ld = part_.grid;
         if (part_.symmetric) {
             // Keys are moved as they are.
-            transpose(reinterpret_cast<const double*>(distances_.get()), part_.grid, count(y), count(x),
-                      reinterpret_cast<double*>(turned_.get()), stream_);
+            transpose(reinterpret_cast<const double*>(distances_.get()), part_.grid, count(y),
+                      count(x), reinterpret_cast<double*>(turned_.get()), stream_);
             ld = count(y);
         } else {
             scan(x, columns_.get(), y, rows_.get(), turned_.get());
@@ -237,10 +251,12 @@ private:
 
 }  // namespace
 
-void triangle_part(const Points& points, const TrianglePart& part, std::uint64_t* keys, std::uint32_t* ids) {
+void triangle_part(const Points& points, const TrianglePart& part, std::uint64_t* keys,
+                   std::uint32_t* ids) {
     const DeviceScope scope(points.device);
     if (points.streams)
-        throw Error(ErrorCode::out_of_memory, "memory: path kato holds all points and the heaps of all of them");
+        throw Error(ErrorCode::out_of_memory,
+                    "memory: path kato holds all points and the heaps of all of them");
     const TrimAtEnd trim(points.device, static_cast<cudaStream_t>(part.stream));
     Triangle triangle(points, part);
     triangle.run(keys, ids);

@@ -1,6 +1,6 @@
-// The plan of a composed path, "kuang-zhao+bits": a distance kernel makes the matrix of f32 values of some queries with
-// all points of a chunk, a selector takes the smallest of each, and the direct filter's bound, refinement and retries
-// do the rest.
+// The plan of a composed path, "kuang-zhao+bits": a distance kernel makes the matrix of f32 values
+// of some queries with all points of a chunk, a selector takes the smallest of each, and the direct
+// filter's bound, refinement and retries do the rest.
 #include "papers/plan/composed.h"
 
 #include <fmt/format.h>
@@ -27,14 +27,16 @@ std::string kernel_names() {
     return names;
 }
 
-// Bytes of one query's values, in the selector's layout once more, and of the selector's workspace for these.
+// Bytes of one query's values, in the selector's layout once more, and of the selector's workspace
+// for these.
 double row_bytes(const gpu::Selector& selector, std::int64_t n) {
     const double copies = selector.layout == gpu::SelectLayout::by_column ? 8 : 4;
     return static_cast<double>(n) * (copies + static_cast<double>(selector.per_value));
 }
 // And of the rest of its workspace, and what it selects.
 double bytes_per_query(const gpu::Selector& selector, std::int64_t n, std::int64_t listed) {
-    return row_bytes(selector, n) + static_cast<double>(listed) * (12 + static_cast<double>(selector.per_neighbour)) +
+    return row_bytes(selector, n) +
+           static_cast<double>(listed) * (12 + static_cast<double>(selector.per_neighbour)) +
            static_cast<double>(selector.per_row);
 }
 
@@ -55,14 +57,16 @@ Plan direct_plan(const Request& r, const Machine& machine, double part, double s
     own.path = kith::name(Path::direct_f32);
     own.prepared = false;  // points without room on the device stream
     own.device = spelled(choose_devices(r.device, r.data_device, machine));
-    own.memory =
-        r.memory > 0 ? std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(r.memory) * part)) : 0;
+    own.memory = r.memory > 0
+                     ? std::max<std::int64_t>(
+                           1, static_cast<std::int64_t>(static_cast<double>(r.memory) * part))
+                     : 0;
     own.share = r.share * part;
     try {
         const Plan p = make(own, machine);
         // Tiles of the direct filter are a poll apart.
-        own.most_queries = gpu::tuning::responsive_queries(p.chunk_points, r.shape.d,
-                                                           slower * gpu::tuning::direct_cost(r.metric.traits.direct));
+        own.most_queries = gpu::tuning::responsive_queries(
+            p.chunk_points, r.shape.d, slower * gpu::tuning::direct_cost(r.metric.traits.direct));
         if (r.most_queries > 0) own.most_queries = std::min(own.most_queries, r.most_queries);
         return p.query_tile <= own.most_queries ? p : make(own, machine);
     } catch (const Error& error) {
@@ -76,40 +80,52 @@ Plan composed(const Request& r, const Machine& machine) {
     const std::string kernel = r.path.substr(0, plus), name = r.path.substr(plus + 1);
     const gpu::DistanceKernel* const distances = gpu::find_distance_kernel(kernel);
     if (!distances)
-        refuse("path: '{}': '{}' is no distance kernel; expected one of {}", r.path, kernel, kernel_names());
+        refuse("path: '{}': '{}' is no distance kernel; expected one of {}", r.path, kernel,
+               kernel_names());
     const gpu::Selector* const selector = gpu::find_selector(name);
-    if (!selector) refuse("path: '{}': '{}' is no selector of a GPU; kith info --selectors lists them", r.path, name);
+    if (!selector)
+        refuse("path: '{}': '{}' is no selector of a GPU; kith info --selectors lists them", r.path,
+               name);
     if (distances->expanded() && r.metric.traits.direct != metric::Direct::squares)
         refuse("path: '{}': {} serves sums of squared differences alone", r.path, kernel);
     if (distances->expanded() && machine.products_absence)
-        if (const std::string why = machine.products_absence(); !why.empty()) refuse("path: '{}': {}", r.path, why);
-    // Half of the budget is the filter's, half the matrix'. The slowest kernels and selectors take some sixteen times
-    // as long as the direct filter.
+        if (const std::string why = machine.products_absence(); !why.empty())
+            refuse("path: '{}': {}", r.path, why);
+    // Half of the budget is the filter's, half the matrix'. The slowest kernels and selectors take
+    // some sixteen times as long as the direct filter.
     constexpr double of_filter = 0.5, slower = 16;
     Plan p = direct_plan(r, machine, of_filter, slower);
     const Machine::Device& device = machine.devices[static_cast<std::size_t>(p.device)];
-    const std::int64_t n = p.chunk_points, wanted = std::min(n, r.shape.k + (r.shape.graph ? 1 : 0)),
-                       most =
-                           selector->max_k > 0 ? std::min(selector->max_k, gpu::max_candidates) : gpu::max_candidates,
+    const std::int64_t n = p.chunk_points,
+                       wanted = std::min(n, r.shape.k + (r.shape.graph ? 1 : 0)),
+                       most = selector->max_k > 0 ? std::min(selector->max_k, gpu::max_candidates)
+                                                  : gpu::max_candidates,
                        listed = gpu::listed_points(n, wanted, most);
-    const std::int64_t longest = gpu::longest_row(*selector, gpu::tuning::has_clusters(device.capability));
+    const std::int64_t longest =
+        gpu::longest_row(*selector, gpu::tuning::has_clusters(device.capability));
     if (n > longest)
-        refuse("path: '{}': {} serves rows of at most {} values on this device; there are {} points", r.path, name,
-               longest, n);
+        refuse(
+            "path: '{}': {} serves rows of at most {} values on this device; there are {} points",
+            r.path, name, longest, n);
     if (listed < std::min(n, wanted + 1))
-        refuse("path: '{}': {} takes up to {} of a row, more than which {} neighbours need", r.path, name, most,
-               r.shape.k);
+        refuse("path: '{}': {} takes up to {} of a row, more than which {} neighbours need", r.path,
+               name, most, r.shape.k);
     const double each = bytes_per_query(*selector, n, listed);
     const double budget = device_budget(r, device),
-                 fixed = distances->expanded() ? static_cast<double>(gpu::expanded_bytes(n, p.query_tile)) : 0,
+                 fixed = distances->expanded()
+                             ? static_cast<double>(gpu::expanded_bytes(n, p.query_tile))
+                             : 0,
                  room = budget / 2 - fixed;
     if (each > room)
-        throw Error(ErrorCode::out_of_memory,
-                    fmt::format("memory: {:.0f} bytes; path '{}' needs {:.0f} for the distances of one query", budget,
-                                r.path, 2 * (each + fixed)));
+        throw Error(
+            ErrorCode::out_of_memory,
+            fmt::format(
+                "memory: {:.0f} bytes; path '{}' needs {:.0f} for the distances of one query",
+                budget, r.path, 2 * (each + fixed)));
     // Whole panels of queries, where there are several; one even of a larger matrix.
     constexpr std::int64_t panel = gpu::filter_tile_queries;
-    const auto most_queries = static_cast<std::int64_t>(gpu::tuning::most_matrix_bytes / row_bytes(*selector, n)),
+    const auto most_queries = static_cast<std::int64_t>(gpu::tuning::most_matrix_bytes /
+                                                        row_bytes(*selector, n)),
                with_room = static_cast<std::int64_t>(room / each);
     std::int64_t queries = std::min({std::max(most_queries, panel), with_room, p.query_tile});
     if (queries > panel && queries < r.shape.q) queries -= queries % panel;
@@ -122,9 +138,10 @@ Plan composed(const Request& r, const Machine& machine) {
     p.distances = kernel;
     p.selector = name;
     p.matrix_queries = std::min(queries, p.query_tile);
-    p.workspace_bytes += static_cast<std::int64_t>(fixed + each * static_cast<double>(p.matrix_queries));
-    p.why += fmt::format(" All distances of {} queries at a time by {}, {} of each by {}.", p.matrix_queries, kernel,
-                         listed, name);
+    p.workspace_bytes +=
+        static_cast<std::int64_t>(fixed + each * static_cast<double>(p.matrix_queries));
+    p.why += fmt::format(" All distances of {} queries at a time by {}, {} of each by {}.",
+                         p.matrix_queries, kernel, listed, name);
     return p;
 }
 

@@ -1,6 +1,7 @@
-// Hanak 2023, 5.6 and Fig. 5.1: which kernels answer a search, by queries, points, dimensions and neighbours, as two
-// tables, of selectors and of distance kernels; the first row that fits and can run decides. A Tesla V100 was measured
-// there; kith's own choice is the planner's (planner.cpp) and that of gpu/select/choice.h. Plain host code.
+// Hanak 2023, 5.6 and Fig. 5.1: which kernels answer a search, by queries, points, dimensions and
+// neighbours, as two tables, of selectors and of distance kernels; the first row that fits and can
+// run decides. A Tesla V100 was measured there; kith's own choice is the planner's (planner.cpp)
+// and that of gpu/select/choice.h. Plain host code.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +17,15 @@ namespace kith::planner {
 
 struct RuleCase {
     std::int64_t n = 0, q = 0, d = 0, k = 0;
-    std::int64_t listed = 0;  // values that the selector is to take of a row: k, or some more behind distances in f32
+    std::int64_t listed =
+        0;  // values that the selector is to take of a row: k, or some more behind distances in f32
 };
 
 // A row: what it does not state fits everything.
 struct RuleRow {
     std::string_view name;  // of a selector or of a distance kernel
-    std::int64_t min_q = 0, max_q = INT64_MAX, max_n = INT64_MAX, max_d = INT64_MAX, max_k = INT64_MAX;
+    std::int64_t min_q = 0, max_q = INT64_MAX, max_n = INT64_MAX, max_d = INT64_MAX,
+                 max_k = INT64_MAX;
     std::string_view reason;
 
     constexpr bool fits(const RuleCase& c) const {
@@ -55,7 +58,8 @@ inline constexpr RuleRow distance_rule[] = {
     {.name = "kuang-zhao", .reason = "tiles of coordinates in shared memory"},
 };
 
-// The row of the selection table for c: the first that fits and whose selector takes c.listed values.
+// The row of the selection table for c: the first that fits and whose selector takes c.listed
+// values.
 constexpr const RuleRow& select_by_rule(const RuleCase& c) {
     const RuleRow* last = nullptr;
     for (const RuleRow& row : selection_rule) {
@@ -72,8 +76,8 @@ struct RuledPath {
 
 // Whether the path leaves something to the rule.
 bool is_ruled(const std::string& path);
-// The paths that the rule makes of "hanak-rule" or "KERNEL+hanak-rule", and why: the first that serves the search
-// counts.
+// The paths that the rule makes of "hanak-rule" or "KERNEL+hanak-rule", and why: the first that
+// serves the search counts.
 std::vector<RuledPath> by_hanak_rule(const std::string& path, const RuleCase& c);
 // The plan of that path. Throws as make() does.
 Plan ruled(const Request& request, const Machine& machine);

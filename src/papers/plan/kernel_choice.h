@@ -14,12 +14,15 @@ struct KernelRow {
     std::int64_t max_q = INT64_MAX, min_d = 0, max_d = INT64_MAX;
     std::string_view reason;
 
-    constexpr bool fits(std::int64_t q, std::int64_t d) const { return q <= max_q && d >= min_d && d <= max_d; }
+    constexpr bool fits(std::int64_t q, std::int64_t d) const {
+        return q <= max_q && d >= min_d && d <= max_d;
+    }
 };
 
-// The matrix alone, by q from 1 to 8,192 and d from 4 to 512 on an NVIDIA H200, 2026-11-23 (`kith-bench search --table
-// hanak-fig5.1`, bench/results/h200/hanak-5.1.txt; d 256: distance-kernels-cuvs.txt); bounds between the grid's values
-// are reasoned. The last row fits everything.
+// The matrix alone, by q from 1 to 8,192 and d from 4 to 512 on an NVIDIA H200, 2026-11-23
+// (`kith-bench search --table hanak-fig5.1`, bench/results/h200/hanak-5.1.txt; d 256:
+// distance-kernels-cuvs.txt); bounds between the grid's values are reasoned. The last row fits
+// everything.
 inline constexpr KernelRow kernel_rows[] = {
     {.name = "baseline", .max_q = 1, .reason = "one query reads every point once"},
     {.name = "cublas", .max_q = 16, .min_d = 16, .reason = "few queries: a matrix product"},

@@ -15,12 +15,14 @@ namespace kith::papers {
 namespace {
 
 Plan graph_plan(const planner::Request& r, const planner::Machine& machine) {
-    if (!r.shape.graph) refuse("path: '{}' computes the graph of a set of points, not a search", r.path);
+    if (!r.shape.graph)
+        refuse("path: '{}' computes the graph of a set of points, not a search", r.path);
     planner::Request plain = r;
     plain.path = name(Path::exact);
     Plan p = planner::make(plain, machine);
     p.why = fmt::format(
-        "path {}: each pair of points once in binary64, in grids whose rows are dealt to the devices; heaps of all "
+        "path {}: each pair of points once in binary64, in grids whose rows are dealt to the "
+        "devices; heaps of all "
         "points on each, merged at the end. {}",
         r.path, p.why);
     return p;
@@ -43,10 +45,14 @@ std::string path_lines() {
         return fmt::format("  {:<18} {:<9} {}\n", name, "gpu", what);
     };
     std::string text =
-        line(hanak_rule, fmt::format("of the following what Hanak 2023, 5.6 takes; NAME+{}: its selector", hanak_rule));
+        line(hanak_rule,
+             fmt::format("of the following what Hanak 2023, 5.6 takes; NAME+{}: its selector",
+                         hanak_rule));
     for (const gpu::DistanceKernel& kernel : gpu::distance_kernels)
-        text += line(fmt::format("{}+...", kernel.name), fmt::format("{}, then a selector of a GPU", kernel.what));
-    for (const gpu::FusedKernel& kernel : gpu::fused_kernels) text += line(kernel.name, kernel.what);
+        text += line(fmt::format("{}+...", kernel.name),
+                     fmt::format("{}, then a selector of a GPU", kernel.what));
+    for (const gpu::FusedKernel& kernel : gpu::fused_kernels)
+        text += line(kernel.name, kernel.what);
     return text;
 }
 

@@ -1,5 +1,5 @@
-// Candidates from the whole matrix of f32 distances: a distance kernel and a selector, some queries at a time. Or from
-// a fused kernel, in which both are one (papers/gpu.h, list_candidates).
+// Candidates from the whole matrix of f32 distances: a distance kernel and a selector, some queries
+// at a time. Or from a fused kernel, in which both are one (papers/gpu.h, list_candidates).
 
 #include <algorithm>
 #include <utility>
@@ -41,8 +41,8 @@ struct PackedLists {
 
 // A block per query from the first, of threads_of(listed): its entries are adjacent, in any order.
 template <class Entries>
-__global__ void list_kernel(Entries entries, std::int64_t first, std::int64_t listed, std::int64_t n,
-                            CandidateLists lists) {
+__global__ void list_kernel(Entries entries, std::int64_t first, std::int64_t listed,
+                            std::int64_t n, CandidateLists lists) {
     using Order = exact::Order<float>;
     __shared__ Order::Key largest;
     if (threadIdx.x == 0) largest = 0;
@@ -98,12 +98,14 @@ std::int64_t papers::listed_points(const MatrixTile& tile) {
     if (const gpu::FusedKernel* const fused = gpu::find_fused_kernel(tile.plan.distances))
         return gpu::fused_listed(*fused, n, wanted);
     const gpu::Selector* const found = gpu::find_selector(tile.plan.selector);
-    const std::int64_t most =
-        found && found->max_k > 0 ? std::min(found->max_k, gpu::max_candidates) : gpu::max_candidates;
+    const std::int64_t most = found && found->max_k > 0
+                                  ? std::min(found->max_k, gpu::max_candidates)
+                                  : gpu::max_candidates;
     return gpu::listed_points(n, wanted, most);
 }
 
-papers::ListBound papers::list_candidates(const MatrixTile& tile, const gpu::CandidateLists& lists) {
+papers::ListBound papers::list_candidates(const MatrixTile& tile,
+                                          const gpu::CandidateLists& lists) {
     using namespace gpu;
     if (const FusedKernel* const fused = find_fused_kernel(tile.plan.distances)) {
         list_fused(tile, *fused, lists);
@@ -123,25 +125,27 @@ papers::ListBound papers::list_candidates(const MatrixTile& tile, const gpu::Can
                                 .growth = tile.growth,
                                 .unfit = tile.unfit},
                                tile.stream);
-    const std::int64_t at_once = std::min(tile.plan.matrix_queries, tile.q), n = tile.n, listed = lists.capacity;
+    const std::int64_t at_once = std::min(tile.plan.matrix_queries, tile.q), n = tile.n,
+                       listed = lists.capacity;
     const Buffer<float> matrix(at_once * n, tile.stream), values(at_once * listed, tile.stream);
     const Buffer<std::int64_t> positions(at_once * listed, tile.stream);
     for (std::int64_t first = 0; first < tile.q; first += at_once) {
         const std::int64_t q = std::min(at_once, tile.q - first);
-        distance_matrix(tile.plan.distances,
-                        {.step = tile.step,
-                         .exponent = tile.exponent,
-                         .queries = tile.queries,
-                         .points = tile.points,
-                         .half_norm = terms.half_norm.get() ? terms.half_norm.get() : tile.half_norm,
-                         .query_square = terms.query_square.get(),
-                         .query_size = tile.query_term,
-                         .width = tile.width,
-                         .first_query = first,
-                         .q = q,
-                         .n = n,
-                         .values = matrix.get(),
-                         .stream = tile.stream});
+        distance_matrix(
+            tile.plan.distances,
+            {.step = tile.step,
+             .exponent = tile.exponent,
+             .queries = tile.queries,
+             .points = tile.points,
+             .half_norm = terms.half_norm.get() ? terms.half_norm.get() : tile.half_norm,
+             .query_square = terms.query_square.get(),
+             .query_size = tile.query_term,
+             .width = tile.width,
+             .first_query = first,
+             .q = q,
+             .n = n,
+             .values = matrix.get(),
+             .stream = tile.stream});
         SelectJob job{.rows = q, .n = n, .k = listed, .sorted = false};
         job.ids = positions.get();
         job.out = values.get();

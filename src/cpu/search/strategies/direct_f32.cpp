@@ -9,8 +9,10 @@ namespace {
 
 const char* obstacle(const strategy::Problem& p) {
     if (p.user) return "needs a built-in metric";
-    if (p.traits.direct == metric::Direct::none) return "serves metrics with a direct form in f32 only";
-    return p.type == ElementType::f64 && !p.rounds ? "needs elements that f32 holds exactly" : nullptr;
+    if (p.traits.direct == metric::Direct::none)
+        return "serves metrics with a direct form in f32 only";
+    return p.type == ElementType::f64 && !p.rounds ? "needs elements that f32 holds exactly"
+                                                   : nullptr;
 }
 
 double bytes(const Shape& s, const std::string&) {

@@ -10,14 +10,16 @@ namespace kith::cpu {
 namespace {
 
 const char* nearest(NearestCall& call, const strategy::Queries& queries, strategy::Numbers&) {
-    call.report.candidates += static_cast<double>(call.points.rows.rows) * static_cast<double>(queries.count);
+    call.report.candidates +=
+        static_cast<double>(call.points.rows.rows) * static_cast<double>(queries.count);
     if (call.when == When::first && !call.plan.selector.empty()) {
-        selected_scan(call.points, call.queries, call.graph, call.plan, call.progress, call.results);
+        selected_scan(call.points, call.queries, call.graph, call.plan, call.progress,
+                      call.results);
         return nullptr;
     }
     const strategy::Numbers& numbers = queries.numbers ? *queries.numbers : call.chain.left();
-    scan(call.points, call.queries, numbers.data(), queries.count, call.graph, call.isa, call.threads, call.progress,
-         call.results);
+    scan(call.points, call.queries, numbers.data(), queries.count, call.graph, call.isa,
+         call.threads, call.progress, call.results);
     return nullptr;
 }
 

@@ -1,4 +1,5 @@
-// The strategy that answers nothing and leaves all: what tests put ahead of a chain, whose answers it must not change.
+// The strategy that answers nothing and leaves all: what tests put ahead of a chain, whose answers
+// it must not change.
 #include "cpu/search/nearest_call.h"
 #include "cpu/search/strategies.h"
 
@@ -13,7 +14,7 @@ const char* nearest(NearestCall&, const strategy::Queries& queries, strategy::Nu
 
 }  // namespace
 
-constinit const Strategy strategies::noop{.facts = {.name = "noop", .what = "answers nothing, and leaves all"},
-                                          .nearest = nearest};
+constinit const Strategy strategies::noop{
+    .facts = {.name = "noop", .what = "answers nothing, and leaves all"}, .nearest = nearest};
 
 }  // namespace kith::cpu

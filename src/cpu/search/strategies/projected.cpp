@@ -1,4 +1,5 @@
-// Products along the directions in which points differ most, then of all coordinates of what these leave.
+// Products along the directions in which points differ most, then of all coordinates of what these
+// leave.
 #include "cpu/search/filter_search.h"
 #include "cpu/search/panel_facts.h"
 
@@ -22,11 +23,13 @@ const char* nearest(NearestCall& call, const strategy::Queries& queries, strateg
 }  // namespace
 
 constinit const Strategy strategies::projected{
-    .facts = {.name = "projected",
-              .path = Path::projected,
-              .what = "products along the directions in which points differ most, then of all coordinates",
-              .obstacle = obstacle,
-              .bytes = bytes},
+    .facts =
+        {.name = "projected",
+         .path = Path::projected,
+         .what =
+             "products along the directions in which points differ most, then of all coordinates",
+         .obstacle = obstacle,
+         .bytes = bytes},
     .nearest = nearest};
 
 }  // namespace kith::cpu

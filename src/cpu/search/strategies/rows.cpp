@@ -14,7 +14,8 @@ const char* nearest(NearestCall& call, const strategy::Queries& queries, strateg
 constinit const Strategy strategies::rows{
     .facts = {.name = "rows",
               .path = Path::gemm_f32,
-              .what = "one pass over the points' own rows in f32 for a few queries, nothing packed"},
+              .what =
+                  "one pass over the points' own rows in f32 for a few queries, nothing packed"},
     .nearest = nearest};
 
 }  // namespace kith::cpu

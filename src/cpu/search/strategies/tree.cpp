@@ -30,20 +30,22 @@ std::int64_t tile_beside_filters(std::int64_t queries, std::int64_t d) {
 const char* nearest(NearestCall& call, const strategy::Queries& queries, strategy::Numbers&) {
     const Points& points = call.points;
     if (call.when == When::made) {
-        search_tree(points, call.queries, queries.numbers ? *queries.numbers : call.chain.left(), call.graph, call.isa,
-                    call.threads, call.progress, call.results, call.report);
+        search_tree(points, call.queries, queries.numbers ? *queries.numbers : call.chain.left(),
+                    call.graph, call.isa, call.threads, call.progress, call.results, call.report);
         return nullptr;
     }
     if (queries.count < call.queries.rows) return "serves all queries of a search at once";
     if (call.when == When::boxes && !points.boxes_pay)
         return "a sample of the points says that boxes leave out too few of them";
-    // Where queries have been unlike the points too often, a tree that is made for what these are is not asked again.
+    // Where queries have been unlike the points too often, a tree that is made for what these are
+    // is not asked again.
     if (points.boxes_pay && !call.plan.forced && !points.tree_record().pays())
         return "queries have been unlike the points too often";
-    const std::int64_t tile =
-        call.plan.path == Path::tree ? call.plan.query_tile : tile_beside_filters(queries.count, points.rows.cols);
-    const bool found = tree_search(points, call.queries, call.graph, call.isa, call.threads, tile, call.progress,
-                                   call.results, call.report);
+    const std::int64_t tile = call.plan.path == Path::tree
+                                  ? call.plan.query_tile
+                                  : tile_beside_filters(queries.count, points.rows.cols);
+    const bool found = tree_search(points, call.queries, call.graph, call.isa, call.threads, tile,
+                                   call.progress, call.results, call.report);
     points.tree_record().note(1, found ? 0 : 1);
     call.tree_left = !found;
     return found ? nullptr : "a few of the queries look at too many of the points";
@@ -52,7 +54,8 @@ const char* nearest(NearestCall& call, const strategy::Queries& queries, strateg
 std::unique_ptr<RadiusLevel> within(const RadiusCall& call) {
     return call.when == When::made
                ? tree_level(call, call.points.known_tree(), 1)
-               : tree_level(call, call.points.tree(call.isa, call.threads, call.progress), share_of_radius);
+               : tree_level(call, call.points.tree(call.isa, call.threads, call.progress),
+                            share_of_radius);
 }
 
 }  // namespace

@@ -9,8 +9,8 @@ constexpr Prefetch prefetch = Prefetch::ahead;
 
 }  // namespace
 
-// A buffer of 512 serves small k: larger than k it is merged less often, and a merge of 512 is cheap. Eight reads leave
-// the registers that a merge of 2048 needs.
+// A buffer of 512 serves small k: larger than k it is merged less often, and a merge of 512 is
+// cheap. Eight reads leave the registers that a merge of 2048 needs.
 void bits_scan(const BitsScan& scan) {
     const std::int64_t k = scan.job.k;
     if (k <= 32) bits::launch<32, 256, 2, 16, prefetch>(scan);

@@ -1,9 +1,11 @@
-// "bits-global" (Hanak 2023, 5.6): bits with the k smallest in global memory, for k beyond a block's shared memory.
+// "bits-global" (Hanak 2023, 5.6): bits with the k smallest in global memory, for k beyond a
+// block's shared memory.
 //
-// A grid has a block per row. The block scans its row (scan_row.cuh) into a buffer of 4096 in shared memory; a full
-// buffer is sorted in registers and merged with the row's sorted list, from one of two lists in global memory to the
-// other: every entry is written at the sum of its ranks in both, found by binary search. The thesis' list is unsorted;
-// a sorted one costs that merge and gives the result in order.
+// A grid has a block per row. The block scans its row (scan_row.cuh) into a buffer of 4096 in
+// shared memory; a full buffer is sorted in registers and merged with the row's sorted list, from
+// one of two lists in global memory to the other: every entry is written at the sum of its ranks in
+// both, found by binary search. The thesis' list is unsorted; a sorted one costs that merge and
+// gives the result in order.
 #include "gpu/primitives/bitonic.cuh"
 #include "gpu/runtime/device_memory.h"
 #include "gpu/select/bits/scan_row.cuh"
@@ -80,15 +82,18 @@ struct GlobalQueue {
     }
 };
 
-__global__ void __launch_bounds__(threads, 1) global_kernel(const float* values, std::int64_t stride, std::int64_t n,
-                                                            Packed* lists, SelectOut out, unsigned long long* counts) {
+__global__ void __launch_bounds__(threads, 1)
+    global_kernel(const float* values, std::int64_t stride, std::int64_t n, Packed* lists,
+                  SelectOut out, unsigned long long* counts) {
     __shared__ GlobalQueue::Storage storage;
     const std::int64_t row = blockIdx.x;
     Packed* const list = lists + 2 * row * out.k;
     GlobalQueue queue{storage, static_cast<int>(out.k), list, list + out.k};
     if (threadIdx.x == 0) storage.fill = 0;
     __syncthreads();
-    RowScan<GlobalQueue, reads, Prefetch::ahead>(queue, {values + row * stride, n, 0, out.largest, counts}).run();
+    RowScan<GlobalQueue, reads, Prefetch::ahead>(queue,
+                                                 {values + row * stride, n, 0, out.largest, counts})
+        .run();
     for (int j = threadIdx.x; j < queue.k; j += threads) out.put(row, j, queue.list[j]);
 }
 

@@ -1,9 +1,11 @@
-// "bits-partitions" (Hanak 2023, 5.4.2): few rows, cut into parts for many blocks; a second pass merges the parts.
+// "bits-partitions" (Hanak 2023, 5.4.2): few rows, cut into parts for many blocks; a second pass
+// merges the parts.
 //
-// First grid: a block per part (bits.cuh) leaves the part's sorted k smallest as a list. Second grid: a block per row
-// reads the lists across, the smallest entries of all lists first, a thread owning `reads` entries of a chunk. A chunk
-// holds at least one entry of every list, so the first chunk without a candidate ends the row; the thesis, whose second
-// pass is the bits kernel on the lists, reads them all.
+// First grid: a block per part (bits.cuh) leaves the part's sorted k smallest as a list. Second
+// grid: a block per row reads the lists across, the smallest entries of all lists first, a thread
+// owning `reads` entries of a chunk. A chunk holds at least one entry of every list, so the first
+// chunk without a candidate ends the row; the thesis, whose second pass is the bits kernel on the
+// lists, reads them all.
 #include <algorithm>
 
 #include "gpu/runtime/device.h"
@@ -19,7 +21,8 @@ constexpr std::int64_t most_parts = 512;
 static_assert(most_parts <= threads * reads);
 
 template <int capacity, int items>
-__global__ void __launch_bounds__(threads) merge_lists(const Packed* lists, int parts, SelectOut out) {
+__global__ void __launch_bounds__(threads)
+    merge_lists(const Packed* lists, int parts, SelectOut out) {
     using Queue = BlockQueue<capacity, threads, items>;
     __shared__ typename Queue::Storage storage;
     Queue queue{storage, static_cast<int>(out.k)};
@@ -32,7 +35,8 @@ __global__ void __launch_bounds__(threads) merge_lists(const Packed* lists, int 
 #pragma unroll
         for (int i = 0; i < reads; ++i) {
             const int e = base + i * threads + static_cast<int>(threadIdx.x);
-            x[i] = e < total ? lists[static_cast<std::int64_t>(e % parts) * k + e / parts] : packed_end;
+            x[i] = e < total ? lists[static_cast<std::int64_t>(e % parts) * k + e / parts]
+                             : packed_end;
         }
         unsigned left = (1u << reads) - 1, candidates = 0;
         bool again = false;
@@ -78,8 +82,8 @@ void bits_partitions(const SelectJob& job, int variant) {
     scan.lists = lists.get();
     bits_scan(scan);
     const auto merge = [&](auto* kernel) {
-        kernel<<<static_cast<unsigned>(job.rows), threads, 0, job.stream>>>(lists.get(), static_cast<int>(scan.parts),
-                                                                            out_of(job, SelectLayout::by_row));
+        kernel<<<static_cast<unsigned>(job.rows), threads, 0, job.stream>>>(
+            lists.get(), static_cast<int>(scan.parts), out_of(job, SelectLayout::by_row));
         check_launch("merge_lists");
     };
     if (job.k <= 128) merge(merge_lists<128, 2>);

@@ -1,18 +1,21 @@
 // A block scans a stretch of a row into its queue (Hanak 2023, 4.1 and 4.1.5).
 //
-// The block owns the stretch and walks it in chunks of threads * reads values; a thread owns `reads` of a chunk, loaded
-// by up to 16 bytes at once from addresses aligned to that. A value passes if it is below the k-th smallest seen, held
-// as a float; what passes goes to the queue's buffer in shared memory by one atomic add per thread. What finds the
-// buffer full stays behind until the block, which votes once per chunk, has merged the buffer into the queue.
+// The block owns the stretch and walks it in chunks of threads * reads values; a thread owns
+// `reads` of a chunk, loaded by up to 16 bytes at once from addresses aligned to that. A value
+// passes if it is below the k-th smallest seen, held as a float; what passes goes to the queue's
+// buffer in shared memory by one atomic add per thread. What finds the buffer full stays behind
+// until the block, which votes once per chunk, has merged the buffer into the queue.
 //
-// Ties: a value of the chunk has a larger index than everything seen before it, so an equal value can be dropped
-// unseen; only what passes is packed. Packed entries cost 8 bytes of shared memory, as the thesis' (distance, label)
-// pairs do, and 64-bit comparators in the merges, where the pairs compare 32.
+// Ties: a value of the chunk has a larger index than everything seen before it, so an equal value
+// can be dropped unseen; only what passes is packed. Packed entries cost 8 bytes of shared memory,
+// as the thesis' (distance, label) pairs do, and 64-bit comparators in the merges, where the pairs
+// compare 32.
 //
-// A queue (block_queue.cuh, bits_global.cu, queues/block_merge_queue.cu) has: threads, buffer_size, shared.buffer,
-// shared.fill, radius(), merge_buffer().
+// A queue (block_queue.cuh, bits_global.cu, queues/block_merge_queue.cu) has: threads, buffer_size,
+// shared.buffer, shared.fill, radius(), merge_buffer().
 //
-// Counted (KITH_COUNT_OPERATIONS): values that enter the buffer in insertion_slot, its merges in merge_slot.
+// Counted (KITH_COUNT_OPERATIONS): values that enter the buffer in insertion_slot, its merges in
+// merge_slot.
 #pragma once
 
 #include "gpu/primitives/tally.cuh"
@@ -39,8 +42,12 @@ template <class Queue, int reads, Prefetch prefetch>
 class RowScan {
 public:
     __device__ __forceinline__ RowScan(Queue& queue, const Stretch& s)
-        : queue_(queue), largest_(s.largest), sign_(s.largest ? 0x80000000u : 0u), counts_(s.counts) {
-        const auto past = static_cast<int>(reinterpret_cast<std::uintptr_t>(s.first) / sizeof(float) % width);
+        : queue_(queue),
+          largest_(s.largest),
+          sign_(s.largest ? 0x80000000u : 0u),
+          counts_(s.counts) {
+        const auto past =
+            static_cast<int>(reinterpret_cast<std::uintptr_t>(s.first) / sizeof(float) % width);
         base_ = s.first - past;
         begin_ = past;
         end_ = past + s.count;
@@ -80,7 +87,8 @@ private:
     bool largest_;
     std::uint32_t sign_;
     unsigned long long* counts_;
-    float bound_;  // the radius as an ascending() value; NaN while fewer than k are seen or the k-th is a NaN
+    float bound_;  // the radius as an ascending() value; NaN while fewer than k are seen or the
+                   // k-th is a NaN
 
     // Whole block, a barrier behind the last push.
     __device__ __forceinline__ void merge() {
@@ -96,7 +104,9 @@ private:
     static __device__ __forceinline__ int place(int i) {
         return (i / width * Queue::threads + static_cast<int>(threadIdx.x)) * width + i % width;
     }
-    __device__ __forceinline__ float ascending(float v) const { return __uint_as_float(__float_as_uint(v) ^ sign_); }
+    __device__ __forceinline__ float ascending(float v) const {
+        return __uint_as_float(__float_as_uint(v) ^ sign_);
+    }
     __device__ __forceinline__ bool inside(std::int64_t p) const { return p >= begin_ && p < end_; }
     __device__ __forceinline__ Packed entry(float v, std::int64_t p) const {
         return pack(v, index_ + static_cast<std::uint32_t>(p), largest_);
@@ -136,24 +146,29 @@ private:
         bound_ = open ? nothing() : ascending(__uint_as_float(bits));
     }
 
-    // The values of a new chunk that are below the radius. Against a number the comparison of floats is exact: NaNs and
-    // what lies outside the stretch fail it, and so do equal values, whose indices are larger.
-    __device__ __forceinline__ unsigned candidates(const float (&x)[reads], std::int64_t chunk) const {
+    // The values of a new chunk that are below the radius. Against a number the comparison of
+    // floats is exact: NaNs and what lies outside the stretch fail it, and so do equal values,
+    // whose indices are larger.
+    __device__ __forceinline__ unsigned candidates(const float (&x)[reads],
+                                                   std::int64_t chunk) const {
         unsigned passed = 0;
         if (bound_ == bound_) {
 #pragma unroll
-            for (int i = 0; i < reads; ++i) passed |= static_cast<unsigned>(ascending(x[i]) < bound_) << i;
+            for (int i = 0; i < reads; ++i)
+                passed |= static_cast<unsigned>(ascending(x[i]) < bound_) << i;
         } else {
             const bool all = queue_.radius() == packed_end;
 #pragma unroll
             for (int i = 0; i < reads; ++i)
-                passed |= static_cast<unsigned>(inside(chunk + place(i)) && (all || x[i] == x[i])) << i;
+                passed |= static_cast<unsigned>(inside(chunk + place(i)) && (all || x[i] == x[i]))
+                          << i;
         }
         return passed;
     }
 
     // Pushes the values of `passed`; returns those that found the buffer full.
-    __device__ __forceinline__ unsigned push(const float (&x)[reads], std::int64_t chunk, unsigned passed) {
+    __device__ __forceinline__ unsigned push(const float (&x)[reads], std::int64_t chunk,
+                                             unsigned passed) {
         int at = atomicAdd(&queue_.shared.fill, __popc(passed));
 #pragma unroll
         for (int i = 0; i < reads; ++i) {
@@ -167,8 +182,8 @@ private:
         return passed;
     }
 
-    // push() after a merge, whose radius may exclude values: by then their registers have been reused, so they are read
-    // once more, from a cache.
+    // push() after a merge, whose radius may exclude values: by then their registers have been
+    // reused, so they are read once more, from a cache.
     __device__ __forceinline__ unsigned push_again(std::int64_t chunk, unsigned passed) {
         const Packed radius = queue_.radius();
         unsigned left = 0;

@@ -1,16 +1,22 @@
-// The selector "cluster-select": one launch, a cluster of blocks per row, the row in their registers.
+// The selector "cluster-select": one launch, a cluster of blocks per row, the row in their
+// registers.
 //
-//   grid      rows x blocks, in clusters of `blocks` (1 to 16); a block takes an equal share of the row
-//   limit     from a sample that every block has: of 128 or 256 groups of threads the least key each, of which the k-th
-//             smallest has k values at or below it, so nothing above is looked at again; of more than 256 neighbours
-//             one key per group, of which a rank above the expected one is likely to have them, and counting tells
-//   gather    what is within the limit goes to the first block's shared memory (distributed shared memory, one atomic
+//   grid      rows x blocks, in clusters of `blocks` (1 to 16); a block takes an equal share of the
+//   row limit     from a sample that every block has: of 128 or 256 groups of threads the least key
+//   each, of which the k-th
+//             smallest has k values at or below it, so nothing above is looked at again; of more
+//             than 256 neighbours one key per group, of which a rank above the expected one is
+//             likely to have them, and counting tells
+//   gather    what is within the limit goes to the first block's shared memory (distributed shared
+//   memory, one atomic
 //             operation per warp), if there is likely to be room
-//   rounds    else, or if that was too much or too little, the values within the limit are counted in 2,048 equal
-//             intervals of their keys, by every block for itself; each adds all blocks' counts up and keeps the
-//             interval that holds the k-th, until no more are left than are worth sorting, and they are gathered. Equal
-//             keys are cut by their index in the same way.
-//   sort      by the first block, which writes the result: few entries by comparing each with all, more by intervals of
+//   rounds    else, or if that was too much or too little, the values within the limit are counted
+//   in 2,048 equal
+//             intervals of their keys, by every block for itself; each adds all blocks' counts up
+//             and keeps the interval that holds the k-th, until no more are left than are worth
+//             sorting, and they are gathered. Equal keys are cut by their index in the same way.
+//   sort      by the first block, which writes the result: few entries by comparing each with all,
+//   more by intervals of
 //             their keys, or by a network where equal or clustered keys crowd an interval
 // No workspace is needed, and no value is read twice but those that are selected.
 #include <atomic>
@@ -31,7 +37,8 @@ namespace {
 using namespace cluster;
 
 constexpr const Selector& entry = *find_selector("cluster-select");
-static_assert(entry.max_k == tuning::cluster_max_k && longest_row(entry, true) == tuning::cluster_max_n &&
+static_assert(entry.max_k == tuning::cluster_max_k &&
+              longest_row(entry, true) == tuning::cluster_max_n &&
               longest_row(entry, false) == tuning::cluster_max_n / tuning::cluster_most_blocks);
 
 struct ClusterJob {
@@ -44,16 +51,17 @@ struct ClusterJob {
     void* out;
 };
 
-// What is known of where the k-th lies: `before` values lie below `low`, and the k-th is among the `inside` values from
-// `low` to `high`, or beyond if nobody has counted them.
+// What is known of where the k-th lies: `before` values lie below `low`, and the k-th is among the
+// `inside` values from `low` to `high`, or beyond if nobody has counted them.
 struct Range {
     std::uint32_t low, high, before, inside;
 };
 
-// Cuts a range into intervals and keeps the one that holds the k-th; false: keeps what lies beyond. at(u, x): whether
-// value u is in the range, and where. `round` counts the calls.
+// Cuts a range into intervals and keeps the one that holds the k-th; false: keeps what lies beyond.
+// at(u, x): whether value u is in the range, and where. `round` counts the calls.
 template <int held, class At>
-__device__ __forceinline__ bool narrow(Range& range, int k, int blocks, int& round, ClusterShared& shared, At at) {
+__device__ __forceinline__ bool narrow(Range& range, int k, int blocks, int& round,
+                                       ClusterShared& shared, At at) {
     const std::uint32_t width = range.high - range.low;
     const int shift = max(0, 21 - __clz(static_cast<int>(width)));  // width >> shift < 2,048
     std::uint32_t(&counts)[intervals] = shared.counts[round % 2];
@@ -76,8 +84,8 @@ __device__ __forceinline__ bool narrow(Range& range, int k, int blocks, int& rou
     // All have left the round before this one: its counts are free.
     reinterpret_cast<uint4*>(shared.counts[(round + 1) % 2])[threadIdx.x] = uint4{};
     std::uint32_t total;
-    std::uint32_t before =
-        range.before + block_prefix<cluster_threads>(own.x + own.y + own.z + own.w, shared.sums, total);
+    std::uint32_t before = range.before + block_prefix<cluster_threads>(
+                                              own.x + own.y + own.z + own.w, shared.sums, total);
     ++round;
     const std::uint32_t wanted = static_cast<std::uint32_t>(k);
     if (range.before + total < wanted) {
@@ -102,25 +110,28 @@ __device__ __forceinline__ bool narrow(Range& range, int k, int blocks, int& rou
     return true;
 }
 
-// Puts what passes into the first block's entries, unless there is no room, and counts it there. `cut`: of the values
-// of the largest key those beyond index `last` stay out, and so does what lies beyond the share.
+// Puts what passes into the first block's entries, unless there is no room, and counts it there.
+// `cut`: of the values of the largest key those beyond index `last` stay out, and so does what lies
+// beyond the share.
 template <class T, int held>
-__device__ __forceinline__ void gather(const Share<T, held>& share, std::uint32_t high, bool cut, std::uint32_t last,
-                                       ClusterShared* first) {
+__device__ __forceinline__ void gather(const Share<T, held>& share, std::uint32_t high, bool cut,
+                                       std::uint32_t last, ClusterShared* first) {
     using Mask = std::conditional_t<(held > 32), std::uint64_t, std::uint32_t>;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     Mask mask = 0;
     if (cut) {
 #pragma unroll
         for (int u = 0; u < held; ++u) {
-            const bool within = share.key[u] < high || (share.key[u] == high && share.index(u) <= last);
+            const bool within =
+                share.key[u] < high || (share.key[u] == high && share.index(u) <= last);
             if (within && share.holds(u)) mask |= Mask{1} << u;
         }
     } else {
 #pragma unroll
         for (int u = 0; u < held; ++u) mask |= static_cast<Mask>(share.key[u] <= high) << u;
     }
-    const std::uint32_t count = held > 32 ? __popcll(mask) : __popc(static_cast<std::uint32_t>(mask));
+    const std::uint32_t count =
+        held > 32 ? __popcll(mask) : __popc(static_cast<std::uint32_t>(mask));
     std::uint32_t place = count;
     for (int step = 1; step < 32; step *= 2) {
         const std::uint32_t other = __shfl_up_sync(whole_warp, place, step);
@@ -143,10 +154,12 @@ __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
     ClusterShared& shared = *reinterpret_cast<ClusterShared*>(storage);
     const std::int64_t row = blockIdx.x / static_cast<unsigned>(job.blocks);
     const int blocks = job.blocks, rank = block_rank(blocks);
-    // Nothing is written to a block that has not started: the wait for them is behind the row's reads.
+    // Nothing is written to a block that has not started: the wait for them is behind the row's
+    // reads.
     arrive_at_blocks(blocks);
     const T* const values = static_cast<const T*>(job.values) + row * job.stride;
-    const std::int64_t length = job.lengths ? min(max(job.lengths[row], std::int64_t{0}), job.n) : job.n;
+    const std::int64_t length =
+        job.lengths ? min(max(job.lengths[row], std::int64_t{0}), job.n) : job.n;
     const int n = static_cast<int>(length), k = min(job.k, n);
     // Shares of whole vectors.
     const int part = ((n + blocks - 1) / blocks + 3) / 4 * 4;
@@ -165,7 +178,8 @@ __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
                 static_cast<std::uint32_t>(n)};
     if (sampling.groups == few_groups) range.high = limit_of<few_groups>(sampling.rank, shared);
     else if (sampling.groups > 0) range.high = limit_of<most_groups>(sampling.rank, shared);
-    std::uint32_t last = n > 0 ? static_cast<std::uint32_t>(n - 1) : 0;  // index up to which the largest key passes
+    std::uint32_t last =
+        n > 0 ? static_cast<std::uint32_t>(n - 1) : 0;  // index up to which the largest key passes
     // As many as are worth sorting for k, before another round would find fewer.
     const std::uint32_t enough = max(256, 2 * k), least = range.low;
     ClusterShared* const leader = in_block(&shared, 0);
@@ -192,7 +206,8 @@ __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
             do {
                 narrow<held>(among, k, blocks, round, shared, [&](int u, std::uint32_t& x) {
                     x = share.index(u);
-                    return share.key[u] == tie && share.holds(u) && x >= among.low && x <= among.high;
+                    return share.key[u] == tie && share.holds(u) && x >= among.low &&
+                           x <= among.high;
                 });
             } while (among.before + among.inside > enough);
             last = among.high;
@@ -226,17 +241,21 @@ __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
     };
     const int entries = static_cast<int>(shared.found);
     if (entries <= most_compared) {
-        const int threads = entries <= most_compared / 2 ? 4 : 2, own = static_cast<int>(threadIdx.x) / threads;
+        const int threads = entries <= most_compared / 2 ? 4 : 2,
+                  own = static_cast<int>(threadIdx.x) / threads;
         const Packed entry = own < entries ? shared.entries[own] : packed_end;
         int before = 0;
 #pragma unroll 4
         for (int i = static_cast<int>(threadIdx.x) % threads; i < entries; i += threads)
             before += shared.entries[i] < entry;
-        for (int step = 1; step < threads; step *= 2) before += __shfl_xor_sync(whole_warp, before, step);
-        if (threadIdx.x % static_cast<unsigned>(threads) == 0 && own < entries && before < k) put(before, entry);
+        for (int step = 1; step < threads; step *= 2)
+            before += __shfl_xor_sync(whole_warp, before, step);
+        if (threadIdx.x % static_cast<unsigned>(threads) == 0 && own < entries && before < k)
+            put(before, entry);
     } else {
         if (!sort_by_intervals<cluster_threads, 2 * intervals, most_of_an_interval>(
-                shared.entries, entries, k, least, range.high, shared.counts[0], shared.sums, shared.sorted))
+                shared.entries, entries, k, least, range.high, shared.counts[0], shared.sums,
+                shared.sorted))
             block_sort_in_registers<cluster_threads>(shared.entries, entries);
         for (int j = threadIdx.x; j < k; j += cluster_threads) put(j, shared.entries[j]);
     }
@@ -247,8 +266,8 @@ __global__ void __launch_bounds__(cluster_threads, held > 16 ? 1 : 2)
     sync_blocks(blocks);
 }
 
-// A bit for each device that has been told what a kernel takes, by its element type and the bits of `held`: telling it
-// takes as long as a launch. No variable template: libraries would share it.
+// A bit for each device that has been told what a kernel takes, by its element type and the bits of
+// `held`: telling it takes as long as a launch. No variable template: libraries would share it.
 constinit std::atomic<std::uint64_t> allowed[8][8] = {};
 
 template <class T, int held>
@@ -256,11 +275,13 @@ void launch(const SelectJob& job, const ClusterJob& cluster) {
     const auto kernel = select_in_registers<T, held>;
     static_assert(max_devices <= 64);
     const std::uint64_t device = std::uint64_t{1} << current_device();
-    std::atomic<std::uint64_t>& told = allowed[static_cast<int>(job.type)][std::bit_width(unsigned{held})];
+    std::atomic<std::uint64_t>& told =
+        allowed[static_cast<int>(job.type)][std::bit_width(unsigned{held})];
     if (!(told & device)) {
         allow_shared_memory(kernel);
         if (tuning::has_clusters(device_attributes().capability))
-            check(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), "clusters of 16");
+            check(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+                  "clusters of 16");
         told |= device;
     }
     const Sampling sampling = sampling_of(cluster.k, cluster.blocks, held);
@@ -294,13 +315,14 @@ void launch(const SelectJob& job, const ClusterJob& cluster, int held) {
 
 void cluster_select(const SelectJob& job, int) {
     const DeviceAttributes& device = device_attributes();
-    const tuning::ClusterShape shape =
-        tuning::cluster_shape(job.n, job.rows, device.multiprocessors, tuning::has_clusters(device.capability));
+    const tuning::ClusterShape shape = tuning::cluster_shape(
+        job.n, job.rows, device.multiprocessors, tuning::has_clusters(device.capability));
     const auto element = static_cast<std::int64_t>(size_of(job.type));
-    const bool vectors =
-        reinterpret_cast<std::uintptr_t>(job.values) % (4 * element) == 0 && (job.stride % 4 == 0 || job.rows == 1);
-    const ClusterJob cluster{job.values,  job.stride, job.n,   job.lengths, shape.blocks, static_cast<int>(job.k),
-                             job.largest, vectors,    job.ids, job.out};
+    const bool vectors = reinterpret_cast<std::uintptr_t>(job.values) % (4 * element) == 0 &&
+                         (job.stride % 4 == 0 || job.rows == 1);
+    const ClusterJob cluster{
+        job.values,  job.stride, job.n,   job.lengths, shape.blocks, static_cast<int>(job.k),
+        job.largest, vectors,    job.ids, job.out};
     if (job.type == ElementType::f16) launch<float16>(job, cluster, shape.held);
     else if (job.type == ElementType::bf16) launch<bfloat16>(job, cluster, shape.held);
     else launch<float>(job, cluster, shape.held);

@@ -1,11 +1,12 @@
-// Device code of the selector "sampled": a threshold from a sample, a scan that almost nothing passes, a sort of the
-// candidates.
+// Device code of the selector "sampled": a threshold from a sample, a scan that almost nothing
+// passes, a sort of the candidates.
 //
-// The threshold is a pair (value, index), the r-th smallest of a sample that is spread over the row, r a few standard
-// deviations above the rank that the k-th smallest is expected to have there. Ties need no care then: of a constant
-// row the pair lets just enough indices pass. Nor does the order of a row: the sample sees all of it. A row whose
-// sample misleads has fewer than k candidates, or more than there is room for, and is scanned again with a running
-// threshold, so the answer never depends on luck.
+// The threshold is a pair (value, index), the r-th smallest of a sample that is spread over the
+// row, r a few standard deviations above the rank that the k-th smallest is expected to have there.
+// Ties need no care then: of a constant row the pair lets just enough indices pass. Nor does the
+// order of a row: the sample sees all of it. A row whose sample misleads has fewer than k
+// candidates, or more than there is room for, and is scanned again with a running threshold, so the
+// answer never depends on luck.
 #pragma once
 
 #include "gpu/primitives/block_sort.cuh"
@@ -23,7 +24,9 @@ struct RowSlice {
     int size;
 
     // Where steps begin: 0, or up to three places before it, so that vectors of four are aligned.
-    __device__ int begin() const { return -static_cast<int>(reinterpret_cast<std::uintptr_t>(values) / 4 % 4); }
+    __device__ int begin() const {
+        return -static_cast<int>(reinterpret_cast<std::uintptr_t>(values) / 4 % 4);
+    }
 };
 
 // What passes: entries up to and including `last`.
@@ -32,11 +35,14 @@ struct Limit {
     float with, without;  // values that pass up to `last`'s index, and after it
     bool everything;      // `last` is a NaN
 
-    // `with` and `without` are in the ascending sense: of a row whose largest values are wanted, of the negated values.
+    // `with` and `without` are in the ascending sense: of a row whose largest values are wanted, of
+    // the negated values.
     __device__ explicit Limit(Packed p) : last(p) {
         constexpr std::uint32_t zero = 0x80000000u;
         const auto key = static_cast<std::uint32_t>(p >> 32);
-        const auto value = [](std::uint32_t k) { return __uint_as_float(k & zero ? k & ~zero : ~k); };
+        const auto value = [](std::uint32_t k) {
+            return __uint_as_float(k & zero ? k & ~zero : ~k);
+        };
         everything = key == exact::Order<float>::nan;
         with = value(key);
         // -0 and +0 are one value, and so are all NaN.
@@ -44,8 +50,9 @@ struct Limit {
     }
 };
 
-// Reads a slice in steps of 16 values a thread. The next step is read into the registers that the last has left, before
-// the block votes on the last: so reads are always under way. What must be looked at again is read again.
+// Reads a slice in steps of 16 values a thread. The next step is read into the registers that the
+// last has left, before the block votes on the last: so reads are always under way. What must be
+// looked at again is read again.
 template <int block>
 struct Reader {
     static constexpr int step = block * held;
@@ -57,14 +64,17 @@ struct Reader {
     __device__ static int place(int base, int u) {
         return base + (u / 4 * block + static_cast<int>(threadIdx.x)) * 4 + u % 4;
     }
-    __device__ __forceinline__ bool whole(int base) const { return base >= 0 && base + step <= slice.size; }
+    __device__ __forceinline__ bool whole(int base) const {
+        return base >= 0 && base + step <= slice.size;
+    }
     __device__ __forceinline__ Packed entry(float value, int at) const {
         return pack(value, slice.first + static_cast<std::uint32_t>(at), largest);
     }
 
     __device__ __forceinline__ void load(int base) {
         if (whole(base)) {
-            const auto* const from = reinterpret_cast<const float4*>(slice.values + base) + threadIdx.x;
+            const auto* const from =
+                reinterpret_cast<const float4*>(slice.values + base) + threadIdx.x;
 #pragma unroll
             for (int u = 0; u < held; u += 4) {
                 const float4 four = from[u / 4 * block];
@@ -105,9 +115,10 @@ struct Reader {
         }
         return mask;
     }
-    // Appends the loaded step's values in `mask` to the buffer while there is room; returns those that found none.
-    __device__ __forceinline__ unsigned append(unsigned mask, int base, Packed* buffer, int capacity,
-                                               int* count) const {
+    // Appends the loaded step's values in `mask` to the buffer while there is room; returns those
+    // that found none.
+    __device__ __forceinline__ unsigned append(unsigned mask, int base, Packed* buffer,
+                                               int capacity, int* count) const {
         int at = atomicAdd(count, __popc(mask));
 #pragma unroll
         for (int u = 0; u < held; ++u) {
@@ -120,9 +131,11 @@ struct Reader {
         }
         return mask;
     }
-    // The same for values that have left the registers, against a threshold that may have been tightened.
-    __device__ __forceinline__ unsigned append_again(unsigned mask, int base, const Limit& limit, Packed* buffer,
-                                                     int capacity, int* count) const {
+    // The same for values that have left the registers, against a threshold that may have been
+    // tightened.
+    __device__ __forceinline__ unsigned append_again(unsigned mask, int base, const Limit& limit,
+                                                     Packed* buffer, int capacity,
+                                                     int* count) const {
         unsigned left = 0;
         for (; mask != 0; mask &= mask - 1) {
             const int u = __ffs(static_cast<int>(mask)) - 1, at = place(base, u);
@@ -150,9 +163,10 @@ private:
     }
 };
 
-// A sample of block * mine values, taken in two steps, so that other work can hide the reading. The slice is cut into
-// block * mine / 8 equal strata; eight adjacent values at a hashed place of each go to eight adjacent threads, so the
-// values of one thread lie far apart. A slice shorter than twice the sample is read from its beginning.
+// A sample of block * mine values, taken in two steps, so that other work can hide the reading. The
+// slice is cut into block * mine / 8 equal strata; eight adjacent values at a hashed place of each
+// go to eight adjacent threads, so the values of one thread lie far apart. A slice shorter than
+// twice the sample is read from its beginning.
 template <int block, int mine>
 struct Sample {
     float v[mine];
@@ -160,7 +174,8 @@ struct Sample {
     __device__ static int place(const RowSlice& slice, int i) {
         constexpr int strata = block * mine / sample_group;
         const int lane = static_cast<int>(threadIdx.x) % sample_group;
-        const int stratum = i * (block / sample_group) + static_cast<int>(threadIdx.x) / sample_group;
+        const int stratum =
+            i * (block / sample_group) + static_cast<int>(threadIdx.x) / sample_group;
         const auto length = static_cast<unsigned>(slice.size / strata);
         if (length < 2 * sample_group) return stratum * sample_group + lane;
         return static_cast<int>(sample_start(static_cast<unsigned>(stratum), length)) + lane;
@@ -172,10 +187,12 @@ struct Sample {
             v[i] = at < slice.size ? slice.values[at] : __uint_as_float(0x7fffffffu);
         }
     }
-    // The smallest of each mine / items values: for a rank far below their number, as good as the whole sample. Strata
-    // that follow each other go to different minima, as in a sorted row the smallest values are neighbours.
+    // The smallest of each mine / items values: for a rank far below their number, as good as the
+    // whole sample. Strata that follow each other go to different minima, as in a sorted row the
+    // smallest values are neighbours.
     template <int items>
-    __device__ __forceinline__ void minima(Packed (&x)[items], const RowSlice& slice, bool largest) const {
+    __device__ __forceinline__ void minima(Packed (&x)[items], const RowSlice& slice,
+                                           bool largest) const {
 #pragma unroll
         for (int i = 0; i < items; ++i) {
             // Places grow with the number: of equal keys the first has the smallest index.
@@ -190,18 +207,19 @@ struct Sample {
                 }
             }
             const int at = place(slice, which);
-            x[i] = at < slice.size ? static_cast<Packed>(least) << 32 | (slice.first + static_cast<std::uint32_t>(at))
+            x[i] = at < slice.size ? static_cast<Packed>(least) << 32 |
+                                         (slice.first + static_cast<std::uint32_t>(at))
                                    : packed_end;
         }
     }
 };
 
-// Streams a slice, whose first step is loaded, past a threshold into the buffer. Where the buffer is full,
-// `make_room(limit)` is called by all threads: it empties some of the buffer, lowers *count and may tighten the
-// threshold. Returns after a barrier, with *count entries in the buffer.
+// Streams a slice, whose first step is loaded, past a threshold into the buffer. Where the buffer
+// is full, `make_room(limit)` is called by all threads: it empties some of the buffer, lowers
+// *count and may tighten the threshold. Returns after a barrier, with *count entries in the buffer.
 template <int block, class MakeRoom>
-__device__ __forceinline__ void scan(Reader<block>& reader, Limit limit, Packed* buffer, int capacity, int* count,
-                                     MakeRoom make_room) {
+__device__ __forceinline__ void scan(Reader<block>& reader, Limit limit, Packed* buffer,
+                                     int capacity, int* count, MakeRoom make_room) {
     for (int base = reader.slice.begin(); base < reader.slice.size; base += reader.step) {
         unsigned left = reader.passing(limit, base);
         if (left != 0) left = reader.append(left, base, buffer, capacity, count);
@@ -214,11 +232,12 @@ __device__ __forceinline__ void scan(Reader<block>& reader, Limit limit, Packed*
     __syncthreads();
 }
 
-// The k smallest of a slice (and perhaps more) into the buffer, against a running threshold: a full buffer is sorted,
-// its k smallest stay, and the k-th of them is the new threshold. k < capacity, a power of two of at most 16 * block.
+// The k smallest of a slice (and perhaps more) into the buffer, against a running threshold: a full
+// buffer is sorted, its k smallest stay, and the k-th of them is the new threshold. k < capacity, a
+// power of two of at most 16 * block.
 template <int block>
-__device__ __forceinline__ void scan_running(Reader<block>& reader, const Limit& limit, int k, Packed* buffer,
-                                             int capacity, int* count) {
+__device__ __forceinline__ void scan_running(Reader<block>& reader, const Limit& limit, int k,
+                                             Packed* buffer, int capacity, int* count) {
     scan(reader, limit, buffer, capacity, count, [&](Limit& now) {
         block_sort_in_registers<block>(buffer, capacity);
         now = Limit(buffer[k - 1]);

@@ -1,17 +1,19 @@
-// "sampled-buckets", for many neighbours: a sample sort of the k smallest whose sorting never leaves shared memory. A
-// value is read once; one that may be among the k smallest is written once, read once and sorted in a block.
+// "sampled-buckets", for many neighbours: a sample sort of the k smallest whose sorting never
+// leaves shared memory. A value is read once; one that may be among the k smallest is written once,
+// read once and sorted in a block.
 //
-//   take_bounds     a block per row: sorts a sample to beyond rank k; every few of its entries one is a bucket's bound
-//   distribute      a block per slice of a row: values up to the last bound go to a buffer in shared memory; when full,
+//   take_bounds     a block per row: sorts a sample to beyond rank k; every few of its entries one
+//   is a bucket's bound distribute      a block per slice of a row: values up to the last bound go
+//   to a buffer in shared memory; when full,
 //                   it is put in the buckets' order and goes to the buckets' lists, a run for each
-//   measure         a block per row: sums of the buckets' sizes, which are the buckets' places in the result
-//   sort_buckets    a block per bucket: sampled_buckets_sort.cu
+//   measure         a block per row: sums of the buckets' sizes, which are the buckets' places in
+//   the result sort_buckets    a block per bucket: sampled_buckets_sort.cu
 //
-// Bounds are pairs (value, index), so ties spread over buckets like other values. The host waits once, for the size of
-// the largest bucket: it tells how much shared memory sorting takes, and whether the sample misled (a bucket
-// overflowed, or a row's buckets hold less than k). Then another sample is tried, without the adjacent values that make
-// the first one cheap and that tell little where neighbouring columns are alike; and then radix select, which serves
-// every shape.
+// Bounds are pairs (value, index), so ties spread over buckets like other values. The host waits
+// once, for the size of the largest bucket: it tells how much shared memory sorting takes, and
+// whether the sample misled (a bucket overflowed, or a row's buckets hold less than k). Then
+// another sample is tried, without the adjacent values that make the first one cheap and that tell
+// little where neighbouring columns are alike; and then radix select, which serves every shape.
 #include <bit>
 
 #include "gpu/primitives/block.cuh"
@@ -35,24 +37,27 @@ constexpr int together = 4;  // searches that a thread does in step
 // mine: sample values of a thread.
 template <int mine>
 __global__ void __launch_bounds__(bounds_threads, 1)
-    take_bounds(SelectOut out, std::int64_t n, int group_log, int each, bool everything, Buckets buckets) {
+    take_bounds(SelectOut out, std::int64_t n, int group_log, int each, bool everything,
+                Buckets buckets) {
     extern __shared__ __align__(16) Packed entries[];
     __shared__ std::uint32_t sums[bounds_threads / 16];
     __shared__ int count;
-    constexpr int sample = bounds_threads * mine, sample_log = std::countr_zero(static_cast<unsigned>(sample));
+    constexpr int sample = bounds_threads * mine,
+                  sample_log = std::countr_zero(static_cast<unsigned>(sample));
     const std::int64_t row = blockIdx.x;
     const float* const values = out.values + row * out.row_step;
     if (threadIdx.x == 0) count = 0;
 #pragma unroll 4
     for (int i = static_cast<int>(threadIdx.x); i < sample; i += bounds_threads) {
-        const unsigned at =
-            sample_at(static_cast<unsigned>(i), sample_log - group_log, group_log, static_cast<std::uint64_t>(n));
+        const unsigned at = sample_at(static_cast<unsigned>(i), sample_log - group_log, group_log,
+                                      static_cast<std::uint64_t>(n));
         entries[i] = pack(values[at], at, out.largest);
     }
     // A thread holds what it wrote itself.
     Packed x[mine];
 #pragma unroll
-    for (int i = 0; i < mine; ++i) x[i] = entries[i * bounds_threads + static_cast<int>(threadIdx.x)];
+    for (int i = 0; i < mine; ++i)
+        x[i] = entries[i * bounds_threads + static_cast<int>(threadIdx.x)];
     Packed limit = packed_end;
     const int rank = buckets.per_row * each;
     if (!everything) limit = threshold_of<bounds_threads>(x, rank, sample_slack(rank), sums);
@@ -73,13 +78,15 @@ __global__ void __launch_bounds__(bounds_threads, 1)
 
 // width: a power of two, at least the number of buckets.
 __global__ void __launch_bounds__(threads, blocks)
-    distribute(SelectOut out, std::int64_t n, unsigned slices, std::int64_t size, int width, Buckets buckets) {
+    distribute(SelectOut out, std::int64_t n, unsigned slices, std::int64_t size, int width,
+               Buckets buckets) {
     __shared__ Packed last[most_buckets];  // behind the row's own lies packed_end
-    // Entries of the buffer in each bucket, and then in earlier ones; and the shift from places in the buffer's order
-    // to places in the bucket's list.
+    // Entries of the buffer in each bucket, and then in earlier ones; and the shift from places in
+    // the buffer's order to places in the bucket's list.
     __shared__ unsigned tally[most_buckets], shift[most_buckets];
     __shared__ Packed buffer[buffer_size];
-    // Of each entry in the buffer: its bucket, and its number among the bucket's; and the order by buckets.
+    // Of each entry in the buffer: its bucket, and its number among the bucket's; and the order by
+    // buckets.
     __shared__ std::uint16_t bucket[buffer_size], place[buffer_size], order[buffer_size];
     __shared__ unsigned sums[threads / 32];
     __shared__ int count;
@@ -91,7 +98,8 @@ __global__ void __launch_bounds__(threads, blocks)
     Reader<threads> reader{slice, out.largest, {}};
     reader.load(slice.begin());
     const auto t = static_cast<int>(threadIdx.x);
-    for (int b = t; b < width; b += threads) last[b] = b < number ? buckets.last[row * number + b] : packed_end;
+    for (int b = t; b < width; b += threads)
+        last[b] = b < number ? buckets.last[row * number + b] : packed_end;
     for (int b = t; b < number; b += threads) tally[b] = 0;
     if (t == 0) {
         count = 0;
@@ -121,7 +129,8 @@ __global__ void __launch_bounds__(threads, blocks)
         }
         __syncthreads();
         // A thread takes the tallies of adjacent buckets.
-        const int span = (number + threads - 1) / threads, from = min(t * span, number), to = min(from + span, number);
+        const int span = (number + threads - 1) / threads, from = min(t * span, number),
+                  to = min(from + span, number);
         unsigned mine = 0, total = 0;
         for (int b = from; b < to; ++b) mine += tally[b];
         unsigned before = block_prefix<threads>(mine, sums, total);
@@ -132,21 +141,23 @@ __global__ void __launch_bounds__(threads, blocks)
             before += found;
         }
         __syncthreads();
-        for (int j = t; j < in_buffer; j += threads) order[tally[bucket[j]] + place[j]] = static_cast<std::uint16_t>(j);
+        for (int j = t; j < in_buffer; j += threads)
+            order[tally[bucket[j]] + place[j]] = static_cast<std::uint16_t>(j);
         __syncthreads();
         Packed* const lists = buckets.entries + first_bucket * buckets.capacity;
         for (int i = t; i < in_buffer; i += threads) {
             const int j = order[i], b = bucket[j];
             const unsigned at = static_cast<unsigned>(i) + shift[b];
-            if (at < static_cast<unsigned>(buckets.capacity)) lists[b * buckets.capacity + at] = buffer[j];
+            if (at < static_cast<unsigned>(buckets.capacity))
+                lists[b * buckets.capacity + at] = buffer[j];
         }
         for (int b = from; b < to; ++b) tally[b] = 0;
         if (t == 0) count = 0;
         __syncthreads();
     };
 
-    // As scan() of sampled.cuh does, but here many values pass: those without room stay in their registers. The limit
-    // is made anew in each step, as registers are scarce.
+    // As scan() of sampled.cuh does, but here many values pass: those without room stay in their
+    // registers. The limit is made anew in each step, as registers are scarce.
     for (int base = slice.begin(); base < slice.size; base += reader.step) {
         const bool more = base + reader.step < slice.size;
         unsigned left = reader.passing(Limit(last[number - 1]), base);
@@ -180,16 +191,20 @@ __global__ void __launch_bounds__(threads) measure(std::int64_t k, Buckets bucke
 }
 
 template <int mine>
-void take(const SelectJob& job, const SelectOut& out, const BucketPlan& plan, int group_log, const Buckets& buckets) {
+void take(const SelectJob& job, const SelectOut& out, const BucketPlan& plan, int group_log,
+          const Buckets& buckets) {
     constexpr int bytes = bounds_threads * mine * static_cast<int>(sizeof(Packed));
-    check(cudaFuncSetAttribute(take_bounds<mine>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), "shared memory");
+    check(
+        cudaFuncSetAttribute(take_bounds<mine>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+        "shared memory");
     take_bounds<mine><<<static_cast<unsigned>(job.rows), bounds_threads, bytes, job.stream>>>(
         out, job.n, group_log, static_cast<int>(plan.each), plan.everything, buckets);
     check_launch("take_bounds");
 }
 
 // False where the sample misled.
-bool select_by_buckets(const SelectJob& job, const SelectOut& out, const BucketPlan& plan, int group_log) {
+bool select_by_buckets(const SelectJob& job, const SelectOut& out, const BucketPlan& plan,
+                       int group_log) {
     const cudaStream_t stream = job.stream;
     const std::int64_t number = job.rows * plan.buckets;
     Buffer<Packed> last(number, stream), entries(number * plan.capacity, stream);
@@ -212,15 +227,16 @@ bool select_by_buckets(const SelectJob& job, const SelectOut& out, const BucketP
     const auto slices = static_cast<unsigned>((job.n + plan.slice - 1) / plan.slice);
     int width = 1;
     while (width < buckets.per_row) width *= 2;
-    distribute<<<static_cast<unsigned>(job.rows * slices), threads, 0, stream>>>(out, job.n, slices, plan.slice, width,
-                                                                                 buckets);
+    distribute<<<static_cast<unsigned>(job.rows * slices), threads, 0, stream>>>(
+        out, job.n, slices, plan.slice, width, buckets);
     check_launch("distribute");
     measure<<<static_cast<unsigned>(job.rows), threads, 0, stream>>>(job.k, buckets);
     check_launch("measure");
 
     unsigned most = 0;
     InFlight copy(stream);
-    check(cudaMemcpyAsync(&most, buckets.most, sizeof most, cudaMemcpyDeviceToHost, stream), "copy of a size");
+    check(cudaMemcpyAsync(&most, buckets.most, sizeof most, cudaMemcpyDeviceToHost, stream),
+          "copy of a size");
     copy.wait("distribute");
     if (most > static_cast<unsigned>(plan.capacity)) return false;
     sort_buckets(job, out, buckets, most);
@@ -233,11 +249,12 @@ bool select_by_buckets(const SelectJob& job, const SelectOut& out, const BucketP
 
 void sampled_buckets(const SelectJob& job, int) {
     using namespace sampling;
-    const bool served =
-        job.n >= buckets_least_n && job.n <= buckets_most_n && device_attributes().shared_bytes >= buckets_shared_bytes;
+    const bool served = job.n >= buckets_least_n && job.n <= buckets_most_n &&
+                        device_attributes().shared_bytes >= buckets_shared_bytes;
     if (served) {
         const SelectOut out = out_of(job, SelectLayout::by_row);
-        const BucketPlan plan = plan_buckets(job.rows, job.n, job.k, device_attributes().multiprocessors);
+        const BucketPlan plan =
+            plan_buckets(job.rows, job.n, job.k, device_attributes().multiprocessors);
         for (const int group_log : {std::countr_zero(static_cast<unsigned>(sample_group)), 0})
             if (select_by_buckets(job, out, plan, group_log)) return;
     }

@@ -1,12 +1,18 @@
-// "sampled-buckets", last step: each bucket is sorted in shared memory and written to its place in the result.
+// "sampled-buckets", last step: each bucket is sorted in shared memory and written to its place in
+// the result.
 //
-//   sort_spread    a block per bucket. Entries go to cells: equal parts of the span between the bucket's smallest and
-//                  largest entry, 2,048 or 4,096 of them. An entry's place is the number of entries in earlier
-//                  cells and of smaller ones in its own; both are few steps, as cells hold few entries on average.
-//   sort_crowded   blocks that share the list of buckets with a crowded cell (many equal values between others): a
-//                  bitonic sort. In a kernel of its own, since its registers would cost the other one half its warps.
+//   sort_spread    a block per bucket. Entries go to cells: equal parts of the span between the
+//   bucket's smallest and
+//                  largest entry, 2,048 or 4,096 of them. An entry's place is the number of entries
+//                  in earlier cells and of smaller ones in its own; both are few steps, as cells
+//                  hold few entries on average.
+//   sort_crowded   blocks that share the list of buckets with a crowded cell (many equal values
+//   between others): a
+//                  bitonic sort. In a kernel of its own, since its registers would cost the other
+//                  one half its warps.
 //
-// Of an unsorted result only the bucket with the k-th entry is sorted; the ones before it are copied.
+// Of an unsorted result only the bucket with the k-th entry is sorted; the ones before it are
+// copied.
 #include "gpu/primitives/block.cuh"
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/shared_memory.h"
@@ -43,18 +49,21 @@ __global__ void __launch_bounds__(threads, 1536 / threads)
     sort_spread(SelectOut out, bool sorted, int room, Buckets buckets) {
     constexpr int own = 8, cells = own * threads, warps = threads / 32;
     extern __shared__ __align__(16) Packed entries[];  // `room`, and then the order
-    __shared__ __align__(16) unsigned ends[cells];     // counts of the cells, their beginnings, their ends
+    __shared__ __align__(
+        16) unsigned ends[cells];  // counts of the cells, their beginnings, their ends
     __shared__ unsigned sums[warps];
     __shared__ Packed smallest[warps], largest[warps];
     __shared__ Span shared_span;
-    auto* const order = reinterpret_cast<std::uint16_t*>(entries + room);  // places in `entries`, by cells
+    auto* const order =
+        reinterpret_cast<std::uint16_t*>(entries + room);  // places in `entries`, by cells
     const unsigned bucket = blockIdx.x;
     const std::int64_t row = bucket / buckets.per_row;
     const std::int64_t place = buckets.places[bucket], k = out.k;
     const auto count = static_cast<int>(buckets.counts[bucket]);
     const auto t = static_cast<int>(threadIdx.x);
     if (place >= k || count == 0) return;
-    const Packed* const list = buckets.entries + static_cast<std::int64_t>(bucket) * buckets.capacity;
+    const Packed* const list =
+        buckets.entries + static_cast<std::int64_t>(bucket) * buckets.capacity;
     if (!sorted && place + count <= k) {
         for (int j = t; j < count; j += threads) out.put(row, place + j, list[j]);
         return;
@@ -93,7 +102,8 @@ __global__ void __launch_bounds__(threads, 1536 / threads)
     __syncthreads();
 
     uint4 a = own_cells[0], b = own_cells[1];
-    const unsigned densest = max(max(max(a.x, a.y), max(a.z, a.w)), max(max(b.x, b.y), max(b.z, b.w)));
+    const unsigned densest =
+        max(max(max(a.x, a.y), max(a.z, a.w)), max(max(b.x, b.y), max(b.z, b.w)));
     if (__syncthreads_or(densest > most_in_cell)) {
         if (t == 0) buckets.crowded[atomicAdd(buckets.crowded_count, 1u)] = bucket;
         return;
@@ -104,7 +114,8 @@ __global__ void __launch_bounds__(threads, 1536 / threads)
         cell = before;
         before += in;
     };
-    unsigned before = block_prefix<threads>(a.x + a.y + a.z + a.w + b.x + b.y + b.z + b.w, sums, total);
+    unsigned before =
+        block_prefix<threads>(a.x + a.y + a.z + a.w + b.x + b.y + b.z + b.w, sums, total);
     begin(a.x, before), begin(a.y, before), begin(a.z, before), begin(a.w, before);
     begin(b.x, before), begin(b.y, before), begin(b.z, before), begin(b.w, before);
     own_cells[0] = a;
@@ -125,17 +136,20 @@ __global__ void __launch_bounds__(threads, 1536 / threads)
 }
 
 template <int threads>
-__global__ void __launch_bounds__(threads, 1024 / threads) sort_crowded(SelectOut out, Buckets buckets) {
+__global__ void __launch_bounds__(threads, 1024 / threads)
+    sort_crowded(SelectOut out, Buckets buckets) {
     extern __shared__ __align__(16) Packed entries[];
     const unsigned crowded = *buckets.crowded_count;
     for (unsigned i = blockIdx.x; i < crowded; i += gridDim.x) {
         const unsigned bucket = buckets.crowded[i];
         const std::int64_t row = bucket / buckets.per_row, place = buckets.places[bucket];
         const auto count = static_cast<int>(buckets.counts[bucket]);
-        const Packed* const list = buckets.entries + static_cast<std::int64_t>(bucket) * buckets.capacity;
+        const Packed* const list =
+            buckets.entries + static_cast<std::int64_t>(bucket) * buckets.capacity;
         for (int j = threadIdx.x; j < count; j += threads) entries[j] = list[j];
         block_sort_in_registers<threads>(entries, count);
-        for (int j = threadIdx.x; j < count && place + j < out.k; j += threads) out.put(row, place + j, entries[j]);
+        for (int j = threadIdx.x; j < count && place + j < out.k; j += threads)
+            out.put(row, place + j, entries[j]);
         __syncthreads();
     }
 }
@@ -145,8 +159,9 @@ void spread(const SelectJob& job, const SelectOut& out, const Buckets& buckets, 
     const int room = static_cast<int>(most + 3) / 4 * 4;
     const auto bytes = static_cast<std::size_t>(room) * (sizeof(Packed) + sizeof(std::uint16_t));
     allow_shared_memory(sort_spread<threads>);
-    sort_spread<threads><<<static_cast<unsigned>(job.rows * buckets.per_row), threads, bytes, job.stream>>>(
-        out, job.sorted, room, buckets);
+    sort_spread<threads>
+        <<<static_cast<unsigned>(job.rows * buckets.per_row), threads, bytes, job.stream>>>(
+            out, job.sorted, room, buckets);
     check_launch("sort_spread");
 }
 
@@ -156,15 +171,18 @@ void crowded(const SelectJob& job, const SelectOut& out, const Buckets& buckets,
     while (room < most) room *= 2;
     const auto bytes = static_cast<std::size_t>(room) * sizeof(Packed);
     allow_shared_memory(sort_crowded<threads>);
-    const std::int64_t grid = std::min<std::int64_t>(
-        job.rows * buckets.per_row, std::int64_t{1024} * device_attributes().multiprocessors / threads);
-    sort_crowded<threads><<<static_cast<unsigned>(grid), threads, bytes, job.stream>>>(out, buckets);
+    const std::int64_t grid =
+        std::min<std::int64_t>(job.rows * buckets.per_row,
+                               std::int64_t{1024} * device_attributes().multiprocessors / threads);
+    sort_crowded<threads>
+        <<<static_cast<unsigned>(grid), threads, bytes, job.stream>>>(out, buckets);
     check_launch("sort_crowded");
 }
 
 }  // namespace
 
-void sort_buckets(const SelectJob& job, const SelectOut& out, const Buckets& buckets, unsigned most) {
+void sort_buckets(const SelectJob& job, const SelectOut& out, const Buckets& buckets,
+                  unsigned most) {
     constexpr unsigned small = 4096;
     if (most <= small) {
         spread<256>(job, out, buckets, most);

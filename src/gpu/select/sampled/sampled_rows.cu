@@ -1,7 +1,8 @@
 // "sampled" for rows that one block selects from: sample, scan, sort in one kernel.
 //
-//   grid    one block per row, several per multiprocessor, so that one block's sorting hides behind the others' reading
-//   block   reads the row in steps of 16 values a thread; candidates go to a buffer in shared memory
+//   grid    one block per row, several per multiprocessor, so that one block's sorting hides behind
+//   the others' reading block   reads the row in steps of 16 values a thread; candidates go to a
+//   buffer in shared memory
 #include "gpu/select/sampled/sampled.cuh"
 #include "gpu/select/sampled/sampled.h"
 
@@ -9,7 +10,8 @@ namespace kith::gpu::sampling {
 
 namespace {
 
-// mine: sample values per thread, of which the minima of mine / items are ranked; blocks: per multiprocessor.
+// mine: sample values per thread, of which the minima of mine / items are ranked; blocks: per
+// multiprocessor.
 template <int threads, int mine, int items, int capacity, int blocks>
 __global__ void __launch_bounds__(threads, blocks) select_rows(SelectOut out, int n, int rank) {
     __shared__ Packed buffer[capacity];
@@ -40,7 +42,8 @@ __global__ void __launch_bounds__(threads, blocks) select_rows(SelectOut out, in
         scan_running(reader, Limit(packed_end), k, buffer, capacity, &count);
     }
     const int found = count;
-    block_sort_in_registers<threads>(buffer, shrink<threads, capacity / threads>(buffer, found, k, sums, &count));
+    block_sort_in_registers<threads>(
+        buffer, shrink<threads, capacity / threads>(buffer, found, k, sums, &count));
     for (int j = threadIdx.x; j < k; j += threads) out.put(row, j, buffer[j]);
 }
 
@@ -48,7 +51,8 @@ template <int threads, int mine, int items, int capacity, int blocks>
 void launch(const SelectJob& job, const SelectOut& out) {
     const int rank = job.n <= capacity ? 0 : sample_rank(job.k, job.n, threads * mine);
     select_rows<threads, mine, items, capacity, blocks>
-        <<<static_cast<unsigned>(job.rows), threads, 0, job.stream>>>(out, static_cast<int>(job.n), rank);
+        <<<static_cast<unsigned>(job.rows), threads, 0, job.stream>>>(out, static_cast<int>(job.n),
+                                                                      rank);
     check_launch("select_rows");
 }
 

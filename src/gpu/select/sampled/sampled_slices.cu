@@ -1,8 +1,9 @@
 // "sampled" for rows that many blocks scan: three kernels.
 //
-//   sample_rows   a few blocks per row: each takes the smallest of its sample; the last to finish sets the threshold
-//   scan_slices   a block per slice of a row: candidates go to a buffer in shared memory and on to the list of the row
-//   finish_rows   a block per row: cuts the list to little more than k, sorts it, writes the result
+//   sample_rows   a few blocks per row: each takes the smallest of its sample; the last to finish
+//   sets the threshold scan_slices   a block per slice of a row: candidates go to a buffer in
+//   shared memory and on to the list of the row finish_rows   a block per row: cuts the list to
+//   little more than k, sorts it, writes the result
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/device_memory.h"
 #include "gpu/runtime/shared_memory.h"
@@ -66,7 +67,8 @@ __global__ void __launch_bounds__(sample_threads, items < 32 ? 4 : 2)
     for (int i = 0; i < items; ++i) mine_here += x[i] <= limit ? 1 : 0;
     int at = mine_here ? atomicAdd(&held_here, mine_here) : 0;
     __syncthreads();
-    if (threadIdx.x == 0) first_here = static_cast<int>(atomicAdd(&lists.picked_counts[row], held_here));
+    if (threadIdx.x == 0)
+        first_here = static_cast<int>(atomicAdd(&lists.picked_counts[row], held_here));
     __syncthreads();
     at += first_here;
 #pragma unroll
@@ -74,7 +76,8 @@ __global__ void __launch_bounds__(sample_threads, items < 32 ? 4 : 2)
         if (x[i] <= limit) lists.picked[row * most_picked + at++] = x[i];
     __threadfence();
     __syncthreads();
-    if (threadIdx.x == 0) last = atomicAdd(&lists.tickets[row], 1u) + 1 == static_cast<unsigned>(parts);
+    if (threadIdx.x == 0)
+        last = atomicAdd(&lists.tickets[row], 1u) + 1 == static_cast<unsigned>(parts);
     __syncthreads();
     if (!last) return;
     __threadfence();
@@ -91,7 +94,8 @@ __global__ void __launch_bounds__(sample_threads, items < 32 ? 4 : 2)
 }
 
 __global__ void __launch_bounds__(scan_threads, 4)
-    scan_slices(SelectOut out, std::int64_t n, std::int64_t slices, std::int64_t size, RowLists lists) {
+    scan_slices(SelectOut out, std::int64_t n, std::int64_t slices, std::int64_t size,
+                RowLists lists) {
     __shared__ Packed buffer[scan_buffer];
     __shared__ int count;
     __shared__ unsigned at;
@@ -119,7 +123,8 @@ __global__ void __launch_bounds__(scan_threads, 4)
 
 // A thread takes `mine` entries of the list.
 template <int block, int mine>
-__global__ void __launch_bounds__(block, 1024 / block) finish_rows(SelectOut out, std::int64_t n, RowLists lists) {
+__global__ void __launch_bounds__(block, 1024 / block)
+    finish_rows(SelectOut out, std::int64_t n, RowLists lists) {
     static_assert(2 * block <= least_list);
     extern __shared__ __align__(16) char shared[];
     __shared__ std::uint32_t sums[block / 16];
@@ -130,15 +135,16 @@ __global__ void __launch_bounds__(block, 1024 / block) finish_rows(SelectOut out
     const unsigned found = lists.counts[row];
     Packed* const list = lists.entries + row * lists.capacity;
     if (found < out.k || found > static_cast<unsigned>(lists.capacity)) {
-        // The sample misled: this block scans the row, in slices, and everything passes at first. The list is the
-        // buffer.
+        // The sample misled: this block scans the row, in slices, and everything passes at first.
+        // The list is the buffer.
         entries = list;
         const std::int64_t size = std::int64_t{1} << 30;
         Packed limit = found < out.k ? packed_end : lists.limits[row];
         if (threadIdx.x == 0) count = 0;
         __syncthreads();
         for (std::int64_t i = 0; size * i < n; ++i) {
-            Reader<block> reader{slice_of(out.values + row * out.row_step, n, size, i), out.largest, {}};
+            Reader<block> reader{
+                slice_of(out.values + row * out.row_step, n, size, i), out.largest, {}};
             reader.load(reader.slice.begin());
             scan_running(reader, Limit(limit), k, list, lists.capacity, &count);
             block_sort_in_registers<block>(list, count);
@@ -178,7 +184,8 @@ void finish(const SelectJob& job, const SelectOut& out, const RowLists& lists) {
     const int bytes = static_cast<int>(power * static_cast<std::int64_t>(sizeof(Packed)));
     allow_shared_memory(finish_rows<block, mine>);
     finish_rows<block, mine>
-        <<<static_cast<unsigned>(job.rows), block, static_cast<std::size_t>(bytes), job.stream>>>(out, job.n, lists);
+        <<<static_cast<unsigned>(job.rows), block, static_cast<std::size_t>(bytes), job.stream>>>(
+            out, job.n, lists);
     check_launch("finish_rows");
 }
 
@@ -210,13 +217,15 @@ void select_long(const SelectJob& job, const SelectOut& out) {
     else if (plan.rank <= sample_threads * 4) take(sample_rows<16>);
     else take(sample_rows<sample_mine>);
     const std::int64_t slices = (job.n + plan.slice - 1) / plan.slice;
-    scan_slices<<<static_cast<unsigned>(job.rows * slices), scan_threads, 0, stream>>>(out, job.n, slices, plan.slice,
-                                                                                       lists);
+    scan_slices<<<static_cast<unsigned>(job.rows * slices), scan_threads, 0, stream>>>(
+        out, job.n, slices, plan.slice, lists);
     check_launch("scan_slices");
     // Few rows have the device to themselves.
     const bool few = job.rows < multiprocessors;
-    if (plan.list <= 4096) few ? finish<1024, 4>(job, out, lists) : finish<256, 16>(job, out, lists);
-    else if (plan.list <= 8192) few ? finish<1024, 8>(job, out, lists) : finish<512, 16>(job, out, lists);
+    if (plan.list <= 4096)
+        few ? finish<1024, 4>(job, out, lists) : finish<256, 16>(job, out, lists);
+    else if (plan.list <= 8192)
+        few ? finish<1024, 8>(job, out, lists) : finish<512, 16>(job, out, lists);
     else finish<1024, 16>(job, out, lists);
 }
 

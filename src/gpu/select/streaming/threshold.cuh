@@ -1,7 +1,8 @@
-// Threshold selection of rows. A block of 256 threads owns a slice of one row and streams it once: 16 values per thread
-// and step, compared with the row's threshold; what passes goes to a buffer in global memory. A full buffer is
-// compacted: a radix select finds the k-th smallest key, which becomes the threshold. Almost nothing passes after the
-// first steps, whatever the order of the row; with several slices per row (few rows) finish_rows joins their buffers.
+// Threshold selection of rows. A block of 256 threads owns a slice of one row and streams it once:
+// 16 values per thread and step, compared with the row's threshold; what passes goes to a buffer in
+// global memory. A full buffer is compacted: a radix select finds the k-th smallest key, which
+// becomes the threshold. Almost nothing passes after the first steps, whatever the order of the
+// row; with several slices per row (few rows) finish_rows joins their buffers.
 //
 // A KeyPolicy says what an element's key is; the k smallest by (key, index) are kept.
 #pragma once
@@ -40,8 +41,8 @@ __device__ __forceinline__ int block_prefix(int x, SelectShared& s, int& total) 
     return block_prefix<select_threads>(x, s.warp_sums, total);
 }
 
-// The k-th smallest of n keys (1 <= k <= n), most significant byte first. `below` receives how many are smaller,
-// `equal` how many are equal. Every thread gets the result.
+// The k-th smallest of n keys (1 <= k <= n), most significant byte first. `below` receives how many
+// are smaller, `equal` how many are equal. Every thread gets the result.
 template <class Key, class Get>
 __device__ Key block_kth(Get get, int n, int k, SelectShared& s, int& below, int& equal) {
     Key prefix = 0, mask = 0;
@@ -51,7 +52,8 @@ __device__ Key block_kth(Get get, int n, int k, SelectShared& s, int& below, int
         __syncthreads();
         for (int i = threadIdx.x; i < n; i += select_threads) {
             const Key key = get(i);
-            if ((key & mask) == prefix) atomicAdd(&s.histogram[static_cast<int>((key >> shift) & 255)], 1);
+            if ((key & mask) == prefix)
+                atomicAdd(&s.histogram[static_cast<int>((key >> shift) & 255)], 1);
         }
         __syncthreads();
         const int mine = s.histogram[threadIdx.x];
@@ -73,8 +75,8 @@ __device__ Key block_kth(Get get, int n, int k, SelectShared& s, int& below, int
     return prefix;
 }
 
-// Elements are exact: Source is float or double (ordered as exact/order.h says, the largest first with `flip`), or a
-// ready key.
+// Elements are exact: Source is float or double (ordered as exact/order.h says, the largest first
+// with `flip`), or a ready key.
 template <class Source, class KeyType>
 struct KeyPolicy {
     using Value = Source;
@@ -101,21 +103,24 @@ struct RowState {
     std::uint32_t threshold_id;
 };
 
-// Drops what the k smallest keys among `count` entries make superfluous; s.count receives what is left. In place: each
-// chunk of entries is read before anything behind it is written.
+// Drops what the k smallest keys among `count` entries make superfluous; s.count receives what is
+// left. In place: each chunk of entries is read before anything behind it is written.
 template <class Policy>
 __device__ void compact(RowState<Policy>& row, std::int64_t k, SelectShared& s, int count) {
     using Key = typename Policy::Key;
     __syncthreads();
     if (count < k) return;
     int below = 0, equal = 0;
-    const Key kth = block_kth<Key>([&](int i) { return row.keys[i]; }, count, static_cast<int>(k), s, below, equal);
+    const Key kth = block_kth<Key>([&](int i) { return row.keys[i]; }, count, static_cast<int>(k),
+                                   s, below, equal);
     std::uint32_t last_id = 0xffffffffu;
     if (below + equal > k) {
         int id_below = 0, id_equal = 0;
-        // Among the entries that tie with the k-th key only the smallest ids stay; the others count as the largest id.
-        last_id = block_kth<std::uint32_t>([&](int i) { return row.keys[i] == kth ? row.ids[i] : 0xffffffffu; }, count,
-                                           static_cast<int>(k) - below, s, id_below, id_equal);
+        // Among the entries that tie with the k-th key only the smallest ids stay; the others count
+        // as the largest id.
+        last_id = block_kth<std::uint32_t>(
+            [&](int i) { return row.keys[i] == kth ? row.ids[i] : 0xffffffffu; }, count,
+            static_cast<int>(k) - below, s, id_below, id_equal);
     }
     row.threshold = kth;
     row.threshold_id = last_id;
@@ -145,7 +150,8 @@ __device__ void compact(RowState<Policy>& row, std::int64_t k, SelectShared& s, 
 }
 
 template <class Policy>
-__device__ RowState<Policy> row_state(const SelectBuffers<typename Policy::Key>& b, std::int64_t slot) {
+__device__ RowState<Policy> row_state(const SelectBuffers<typename Policy::Key>& b,
+                                      std::int64_t slot) {
     RowState<Policy> row;
     row.keys = b.keys + slot * b.capacity;
     row.ids = b.ids + slot * b.capacity;
@@ -155,19 +161,22 @@ __device__ RowState<Policy> row_state(const SelectBuffers<typename Policy::Key>&
     return row;
 }
 
-// Streams columns [0, cols) of every row, `ld` apart, against the buffers. Ids are first_id + column.
+// Streams columns [0, cols) of every row, `ld` apart, against the buffers. Ids are first_id +
+// column.
 template <class Policy>
 __global__ void __launch_bounds__(select_threads)
-    scan_rows(const typename Policy::Value* data, std::int64_t ld, std::int64_t cols, std::int64_t k, Policy policy,
-              SelectBuffers<typename Policy::Key> buffers) {
+    scan_rows(const typename Policy::Value* data, std::int64_t ld, std::int64_t cols,
+              std::int64_t k, Policy policy, SelectBuffers<typename Policy::Key> buffers) {
     using Value = typename Policy::Value;
     using Key = typename Policy::Key;
     constexpr int vector = 16 / static_cast<int>(sizeof(Value));
     __shared__ SelectShared s;
     const std::int64_t slot = blockIdx.x, r = slot / buffers.slices, slice = slot % buffers.slices;
     const std::int64_t per_slice =
-        ((cols + buffers.slices - 1) / buffers.slices + select_step - 1) / select_step * select_step;
-    const std::int64_t begin = slice * per_slice, end = begin + per_slice < cols ? begin + per_slice : cols;
+        ((cols + buffers.slices - 1) / buffers.slices + select_step - 1) / select_step *
+        select_step;
+    const std::int64_t begin = slice * per_slice,
+                       end = begin + per_slice < cols ? begin + per_slice : cols;
     const Value* const in = data + r * ld;
     RowState<Policy> row = row_state<Policy>(buffers, slot);
     if (threadIdx.x == 0) s.count = buffers.counts[slot];
@@ -175,7 +184,8 @@ __global__ void __launch_bounds__(select_threads)
     const auto passes = [&](Value v, std::int64_t column) {
         const Key key = policy.key(v);
         return key < row.threshold ||
-               (key == row.threshold && static_cast<std::uint32_t>(policy.first_id + column) < row.threshold_id);
+               (key == row.threshold &&
+                static_cast<std::uint32_t>(policy.first_id + column) < row.threshold_id);
     };
     const auto append = [&](Value v, std::int64_t column) {
         const int at = atomicAdd(&s.count, 1);
@@ -188,7 +198,10 @@ __global__ void __launch_bounds__(select_threads)
         Value v[select_values];
         const bool whole = aligned && base + select_step <= end;
         const auto column = [&](int u) {
-            return whole ? base + (static_cast<std::int64_t>(u / vector) * select_threads + threadIdx.x) * vector +
+            return whole ? base +
+                               (static_cast<std::int64_t>(u / vector) * select_threads +
+                                threadIdx.x) *
+                                   vector +
                                u % vector
                          : base + static_cast<std::int64_t>(u) * select_threads + threadIdx.x;
         };
@@ -200,7 +213,8 @@ __global__ void __launch_bounds__(select_threads)
             }
         } else {
 #pragma unroll
-            for (int u = 0; u < select_values; ++u) v[u] = column(u) < end ? in[column(u)] : Value{};
+            for (int u = 0; u < select_values; ++u)
+                v[u] = column(u) < end ? in[column(u)] : Value{};
         }
         unsigned mask = 0;
 #pragma unroll
@@ -218,7 +232,8 @@ __global__ void __launch_bounds__(select_threads)
             for (int u = 0; u < select_values; ++u)
                 if (mask >> u & 1u) append(v[u], column(u));
         } else {
-            // Value by value, with room made between them; reloaded, as a run-time index would push v to local memory.
+            // Value by value, with room made between them; reloaded, as a run-time index would push
+            // v to local memory.
             for (int u = 0; u < select_values; ++u) {
                 __syncthreads();
                 if (s.count + select_threads > row.capacity) compact(row, k, s, s.count);
@@ -241,10 +256,11 @@ __global__ void __launch_bounds__(select_threads)
     }
 }
 
-// After the last scan: joins the slices of each row into its first slot and compacts once more. The slots of a row are
-// adjacent, so the joined entries may run into the slots behind the first.
+// After the last scan: joins the slices of each row into its first slot and compacts once more. The
+// slots of a row are adjacent, so the joined entries may run into the slots behind the first.
 template <class Policy>
-__global__ void __launch_bounds__(select_threads) finish_rows(std::int64_t k, SelectBuffers<typename Policy::Key> b) {
+__global__ void __launch_bounds__(select_threads)
+    finish_rows(std::int64_t k, SelectBuffers<typename Policy::Key> b) {
     using Key = typename Policy::Key;
     __shared__ SelectShared s;
     const std::int64_t slot = static_cast<std::int64_t>(blockIdx.x) * b.slices;

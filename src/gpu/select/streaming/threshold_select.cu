@@ -38,11 +38,13 @@ __global__ void widen_keys(const std::uint32_t* keys, std::uint64_t* out, std::i
 
 }  // namespace
 
-SelectState::SelectState(std::int64_t rows_, std::int64_t k_, std::int64_t cols, int key_bytes_, cudaStream_t stream)
+SelectState::SelectState(std::int64_t rows_, std::int64_t k_, std::int64_t cols, int key_bytes_,
+                         cudaStream_t stream)
     : rows(rows_),
       k(k_),
       capacity(static_cast<std::int32_t>(tuning::candidate_capacity(k_))),
-      slices(static_cast<std::int32_t>(tuning::select_slices(rows_, k_, cols, device_attributes().multiprocessors))),
+      slices(static_cast<std::int32_t>(
+          tuning::select_slices(rows_, k_, cols, device_attributes().multiprocessors))),
       key_bytes(key_bytes_) {
     const std::int64_t slots = rows * slices;
     keys = Buffer<char>(slots * capacity * key_bytes, stream);
@@ -56,8 +58,8 @@ SelectState::SelectState(std::int64_t rows_, std::int64_t k_, std::int64_t cols,
     counts.clear_to(0);
 }
 
-void scan_keys(SelectState& s, const std::uint64_t* tile, std::int64_t ld, std::int64_t cols, std::int64_t first_id,
-               cudaStream_t stream) {
+void scan_keys(SelectState& s, const std::uint64_t* tile, std::int64_t ld, std::int64_t cols,
+               std::int64_t first_id, cudaStream_t stream) {
     launch(s, tile, ld, cols, KeyPolicy<std::uint64_t, std::uint64_t>{false, first_id}, stream);
 }
 void scan_f32(SelectState& s, const float* tile, std::int64_t ld, std::int64_t cols, bool largest,

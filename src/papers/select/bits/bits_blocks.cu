@@ -1,4 +1,5 @@
-// The selectors "bits-block128", "bits-block256", "bits-block512": one row by blocks of other sizes.
+// The selectors "bits-block128", "bits-block256", "bits-block512": one row by blocks of other
+// sizes.
 #include "papers/select/bits/bits_policies.cuh"
 
 namespace kith::gpu {

@@ -1,5 +1,5 @@
-// The policies of "bits" that Hanak 2023, 5.3.3 compares, by name in selectors.def: k to 128, to 512 and
-// to 2048 in one kernel each.
+// The policies of "bits" that Hanak 2023, 5.3.3 compares, by name in selectors.def: k to 128, to
+// 512 and to 2048 in one kernel each.
 #pragma once
 
 #include "gpu/select/bits/bits.cuh"

@@ -1,4 +1,5 @@
-// The selectors "bits-reads1" ... "bits-reads16": reads per thread and chunk without prefetch (Hanak 2023, Fig. 5.4).
+// The selectors "bits-reads1" ... "bits-reads16": reads per thread and chunk without prefetch
+// (Hanak 2023, Fig. 5.4).
 #include "papers/select/bits/bits_policies.cuh"
 
 namespace kith::gpu {

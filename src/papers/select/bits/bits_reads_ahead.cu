@@ -1,5 +1,5 @@
-// The selectors "bits-reads4-ahead" ... "bits-reads16-ahead": the next chunk read into registers before the vote on the
-// last, where the thesis prefetches to L2.
+// The selectors "bits-reads4-ahead" ... "bits-reads16-ahead": the next chunk read into registers
+// before the vote on the last, where the thesis prefetches to L2.
 #include "papers/select/bits/bits_policies.cuh"
 
 namespace kith::gpu {

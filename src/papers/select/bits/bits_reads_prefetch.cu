@@ -1,5 +1,5 @@
-// The selectors "bits-reads1-prefetch" ... "bits-reads16-prefetch": with the next chunk fetched to L2 (Hanak 2023,
-// 4.1.5 and Fig. 5.4).
+// The selectors "bits-reads1-prefetch" ... "bits-reads16-prefetch": with the next chunk fetched to
+// L2 (Hanak 2023, 4.1.5 and Fig. 5.4).
 #include "papers/select/bits/bits_policies.cuh"
 
 namespace kith::gpu {

@@ -1,9 +1,10 @@
-// Sample select in one stage (Hanak 2023, 4.3.2): multi-pass selection whose buckets lie between splitters from a
-// sorted random sample. Mapping: multipass.cuh, a block per row.
+// Sample select in one stage (Hanak 2023, 4.3.2): multi-pass selection whose buckets lie between
+// splitters from a sorted random sample. Mapping: multipass.cuh, a block per row.
 //
-// Values compare as packed (key, index): equal values fall into different buckets by their indices, and as splitters
-// are entries of the list, every bucket is shorter than its list: the recursion always ends. It costs buffers of 8
-// bytes per entry instead of 4, and a comparison of indices where a value equals a splitter's.
+// Values compare as packed (key, index): equal values fall into different buckets by their indices,
+// and as splitters are entries of the list, every bucket is shorter than its list: the recursion
+// always ends. It costs buffers of 8 bytes per entry instead of 4, and a comparison of indices
+// where a value equals a splitter's.
 #include "gpu/primitives/sample.h"
 #include "gpu/select/multipass/multipass.cuh"
 #include "papers/select/multipass/splitter_tree.cuh"
@@ -20,8 +21,8 @@ struct SampleSplit {
     __device__ SampleSplit(SplitterTree& shared, std::uint32_t row) : tree(shared), seed(row) {}
 
     template <class Walk>
-    __device__ Bucket narrow(const Walk& source, std::uint32_t count, Interval& in, std::uint32_t need,
-                             MultipassShared& s) {
+    __device__ Bucket narrow(const Walk& source, std::uint32_t count, Interval& in,
+                             std::uint32_t need, MultipassShared& s) {
         __syncthreads();
         for (int i = threadIdx.x; i < tree_sample; i += multipass_threads)
             s.entries[i] = source.get(sampling::sample_place(i, tree_sample, count, seed));

@@ -1,15 +1,17 @@
-// Sample select in two stages (Hanak 2023, 4.3): the first finds the k-th value with buckets between sampled splitters,
-// on values alone; the second filters the row.
+// Sample select in two stages (Hanak 2023, 4.3): the first finds the k-th value with buckets
+// between sampled splitters, on values alone; the second filters the row.
 //
-// Grid: a block per row. A pass counts 256 buckets (multipass.cuh: lane-private histograms, four values per lane and
-// load), the next one copies the bucket with the k-th value to a buffer of keys, where the passes go on, until the
-// block can sort what is left. Places in that buffer are given out by an atomic operation of each warp
-// ("sample-select-2"), or the keys go to a list in shared memory, at places from a prefix sum over the block, and that
-// is written whenever it is full ("sample-select-2+buffer", Hanak 2023, 4.3.1).
+// Grid: a block per row. A pass counts 256 buckets (multipass.cuh: lane-private histograms, four
+// values per lane and load), the next one copies the bucket with the k-th value to a buffer of
+// keys, where the passes go on, until the block can sort what is left. Places in that buffer are
+// given out by an atomic operation of each warp
+// ("sample-select-2"), or the keys go to a list in shared memory, at places from a prefix sum over
+// the block, and that is written whenever it is full ("sample-select-2+buffer", Hanak 2023, 4.3.1).
 //
-// Ties: values equal to the bucket's lower splitter are counted instead of copied, so that each bucket is shorter than
-// its list whatever repeats. Where more values equal the k-th than there are places left, the filter takes them in row
-// order, which costs it a prefix sum over the block for every 2048 values until the places are filled.
+// Ties: values equal to the bucket's lower splitter are counted instead of copied, so that each
+// bucket is shorter than its list whatever repeats. Where more values equal the k-th than there are
+// places left, the filter takes them in row order, which costs it a prefix sum over the block for
+// every 2048 values until the places are filled.
 #include "gpu/primitives/sample.h"
 #include "gpu/select/multipass/multipass.cuh"
 #include "papers/select/multipass/splitter_tree.cuh"
@@ -47,7 +49,8 @@ __device__ std::uint32_t rank_of(const Key* sorted, std::uint32_t count, Key key
 }
 
 template <class Walk>
-__device__ Kth kth_of_small(const Walk& source, std::uint32_t count, std::uint32_t need, MultipassShared& s) {
+__device__ Kth kth_of_small(const Walk& source, std::uint32_t count, std::uint32_t need,
+                            MultipassShared& s) {
     __syncthreads();
     block_sort_of<threads>(s.keys, count, [&](std::uint32_t i) { return key_of(source.get(i)); });
     const Key key = s.keys[need - 1];
@@ -60,7 +63,8 @@ struct AtomicWriter {
     Key* to;
     MultipassShared& s;
 
-    __device__ __forceinline__ AtomicWriter(Key* list, MultipassShared& shared) : to(list), s(shared) {
+    __device__ __forceinline__ AtomicWriter(Key* list, MultipassShared& shared)
+        : to(list), s(shared) {
         if (threadIdx.x == 0) s.inside = 0;
         __syncthreads();
     }
@@ -83,11 +87,12 @@ struct BufferedWriter {
     MultipassShared& s;
     std::uint32_t held = 0, written = 0;  // the same in every thread
 
-    __device__ __forceinline__ BufferedWriter(Key* list, MultipassShared& shared) : to(list), s(shared) {}
+    __device__ __forceinline__ BufferedWriter(Key* list, MultipassShared& shared)
+        : to(list), s(shared) {}
     __device__ __forceinline__ void add(unsigned mask, const Key (&keys)[4]) {
         std::uint32_t total = 0;
-        std::uint32_t place =
-            block_prefix<threads>(static_cast<std::uint32_t>(__popc(mask)), s.warp_sums, total);  // with barriers
+        std::uint32_t place = block_prefix<threads>(static_cast<std::uint32_t>(__popc(mask)),
+                                                    s.warp_sums, total);  // with barriers
         if (held + total > room) {
             flush();
             __syncthreads();
@@ -113,11 +118,12 @@ private:
     }
 };
 
-// One pass over `source`. True: `kth` is found. Otherwise the `count` keys among which it is number `need` are in
-// `buffer`.
+// One pass over `source`. True: `kth` is found. Otherwise the `count` keys among which it is number
+// `need` are in `buffer`.
 template <class Writer, class Walk, class WalkAgain>
 __device__ bool narrow(const Walk& source, const WalkAgain& again, Key* buffer, std::uint32_t seed,
-                       std::uint32_t& count, std::uint32_t& need, Kth& kth, SplitterTree& tree, MultipassShared& s) {
+                       std::uint32_t& count, std::uint32_t& need, Kth& kth, SplitterTree& tree,
+                       MultipassShared& s) {
     __syncthreads();
     for (int i = threadIdx.x; i < tree_sample; i += threads)
         s.keys[i] = key_of(source.get(sampling::sample_place(i, tree_sample, count, seed)));
@@ -134,7 +140,8 @@ __device__ bool narrow(const Walk& source, const WalkAgain& again, Key* buffer, 
         });
     const int b = static_cast<int>(found.number);
     const bool lower = b > 0, upper = b < tree_nodes;
-    const Key low = lower ? tree.keys[tree_node(b - 1)] : 0, high = upper ? tree.keys[tree_node(b)] : 0;
+    const Key low = lower ? tree.keys[tree_node(b - 1)] : 0,
+              high = upper ? tree.keys[tree_node(b)] : 0;
     Writer writer(buffer, s);
     again.walk([&](const auto& entries, unsigned valid) {
         unsigned inside = 0;
@@ -159,8 +166,8 @@ __device__ bool narrow(const Walk& source, const WalkAgain& again, Key* buffer, 
 
 template <class Writer>
 __global__ void __launch_bounds__(threads, 2)
-    two_stage_kernel(const float* values, std::int64_t stride, std::uint32_t n, std::uint32_t k, bool largest,
-                     Key* buffers, RowResult result) {
+    two_stage_kernel(const float* values, std::int64_t stride, std::uint32_t n, std::uint32_t k,
+                     bool largest, Key* buffers, RowResult result) {
     __shared__ MultipassShared s;
     __shared__ SplitterTree tree;
     const std::int64_t row = blockIdx.x;
@@ -175,8 +182,8 @@ __global__ void __launch_bounds__(threads, 2)
         while (!found && count > key_base) {
             const ListWalk<threads, Key> list{buffer, count};
             found = in_row ? narrow<Writer>(whole, whole, buffer, seed, count, need, kth, tree, s)
-                           : narrow<Writer>(list, ListWalk<threads, Key, true>{buffer, count}, buffer, seed, count,
-                                            need, kth, tree, s);
+                           : narrow<Writer>(list, ListWalk<threads, Key, true>{buffer, count},
+                                            buffer, seed, count, need, kth, tree, s);
             in_row = false;
             seed += 0x10001u;
         }
@@ -200,13 +207,15 @@ __global__ void __launch_bounds__(threads, 2)
         } else if (placed < kth.places) {
             std::uint32_t total = 0;
             std::uint32_t place =
-                placed + block_prefix<threads>(static_cast<std::uint32_t>(__popc(equal)), s.warp_sums, total);
+                placed + block_prefix<threads>(static_cast<std::uint32_t>(__popc(equal)),
+                                               s.warp_sums, total);
 #pragma unroll
             for (int j = 0; j < 4; ++j)
                 if ((equal >> j & 1u) && place++ < kth.places) below |= 1u << j;
             placed += total;
         }
-        append(below, entries, &s.written, [&](std::uint32_t j, Packed p) { result.put(row, j, p); });
+        append(below, entries, &s.written,
+               [&](std::uint32_t j, Packed p) { result.put(row, j, p); });
     });
 }
 
@@ -219,8 +228,8 @@ void sample_select_two_stage(const SelectJob& job, int variant) {
     select_then_sort(job, [&](const RowResult& result) {
         const auto launch = [&](auto kernel) {
             kernel<<<static_cast<unsigned>(job.rows), threads, 0, job.stream>>>(
-                job.f32(), job.stride, static_cast<std::uint32_t>(job.n), static_cast<std::uint32_t>(job.k),
-                job.largest, buffers.get(), result);
+                job.f32(), job.stride, static_cast<std::uint32_t>(job.n),
+                static_cast<std::uint32_t>(job.k), job.largest, buffers.get(), result);
         };
         if (variant == 1) launch(two_stage_kernel<BufferedWriter>);
         else launch(two_stage_kernel<AtomicWriter>);

@@ -1,19 +1,22 @@
-// "block-merge-queue" (Hanak 2023, 3.6.2, after Tang 2015): one merge queue per row in shared memory, with buffered
-// search.
+// "block-merge-queue" (Hanak 2023, 3.6.2, after Tang 2015): one merge queue per row in shared
+// memory, with buffered search.
 //
-// A grid has a block per row. The block scans its row (bits/scan_row.cuh) into a buffer; a full buffer is sorted, and
-// its entries go to the queue one by one, the smallest first, until one is no smaller than the queue's largest.
+// A grid has a block per row. The block scans its row (bits/scan_row.cuh) into a buffer; a full
+// buffer is sorted, and its entries go to the queue one by one, the smallest first, until one is no
+// smaller than the queue's largest.
 //
 //   the queue, ascending from the left: | level L | ... | level 3 | level 2 | level 1 |
-//   of sizes                              C / 2           2 m       m         m         (m = 32, C their sum)
+//   of sizes                              C / 2           2 m       m         m         (m = 32, C
+//   their sum)
 //
-// Every level is sorted, and the last entries of the levels, their heads, ascend from level L to level 1: the head of
-// level 1 is the largest of all. A lane of the first warp holds an entry of level 1: an insertion drops the head and
-// shifts what is larger. Once level 1's head is below level 2's, the whole block merges the two by a bitonic network,
-// then level 2 with 3 where that broke their order, and so on.
+// Every level is sorted, and the last entries of the levels, their heads, ascend from level L to
+// level 1: the head of level 1 is the largest of all. A lane of the first warp holds an entry of
+// level 1: an insertion drops the head and shifts what is larger. Once level 1's head is below
+// level 2's, the whole block merges the two by a bitonic network, then level 2 with 3 where that
+// broke their order, and so on.
 //
-// C is a power of two: C - k entries before every value fill it from the left and never leave, so that the head is the
-// k-th smallest.
+// C is a power of two: C - k entries before every value fill it from the left and never leave, so
+// that the head is the k-th smallest.
 #include "gpu/primitives/block_sort.cuh"
 #include "gpu/select/bits/scan_row.cuh"
 
@@ -29,7 +32,8 @@ struct BlockMergeQueue {
 
     struct Storage {
         Packed buffer[buffer_size];
-        int fill;   // entries that were offered to the buffer since the last merge; may exceed buffer_size
+        int fill;   // entries that were offered to the buffer since the last merge; may exceed
+                    // buffer_size
         int taken;  // entries of the sorted buffer that the queue has taken or refused
         bool broken;
     };
@@ -41,12 +45,14 @@ struct BlockMergeQueue {
     __device__ __forceinline__ Packed radius() const { return entries[capacity - 1]; }
 
     __device__ __forceinline__ void clear() {
-        for (int i = threadIdx.x; i < capacity; i += threads) entries[i] = i < capacity - k ? 0 : packed_end;
+        for (int i = threadIdx.x; i < capacity; i += threads)
+            entries[i] = i < capacity - k ? 0 : packed_end;
         if (threadIdx.x == 0) shared.fill = 0;
         __syncthreads();
     }
 
-    // Inserts entries [taken, count) of the sorted buffer until level 1's head is below level 2's; the first warp.
+    // Inserts entries [taken, count) of the sorted buffer until level 1's head is below level 2's;
+    // the first warp.
     __device__ __forceinline__ void insert(int taken, int count) {
         const int lane = static_cast<int>(threadIdx.x);
         Packed* const level = entries + capacity - level_size;
@@ -74,7 +80,8 @@ struct BlockMergeQueue {
 
     // Merges levels until their heads ascend; whole block.
     __device__ __forceinline__ void restore() {
-        for (int size = level_size; size < capacity; size *= 2) {  // of the level that the one at its right joins
+        for (int size = level_size; size < capacity;
+             size *= 2) {  // of the level that the one at its right joins
             const int joining = size == level_size ? level_size : size / 2;
             Packed* const first = entries + capacity - 2 * size;
             if (first[size + joining - 1] >= first[size - 1]) return;
@@ -87,7 +94,8 @@ struct BlockMergeQueue {
         const int count = min(shared.fill, buffer_size);
         int size = 2;
         while (size < count) size *= 2;
-        for (int i = count + static_cast<int>(threadIdx.x); i < size; i += threads) shared.buffer[i] = packed_end;
+        for (int i = count + static_cast<int>(threadIdx.x); i < size; i += threads)
+            shared.buffer[i] = packed_end;
         block_sort<threads>(shared.buffer, size);
         int taken = 0;
         for (bool broken = true; broken;) {
@@ -103,16 +111,19 @@ struct BlockMergeQueue {
 };
 
 __global__ void __launch_bounds__(threads)
-    block_merge_queue_kernel(const float* values, std::int64_t stride, std::int64_t n, int capacity, SelectOut out,
-                             unsigned long long* counts) {
+    block_merge_queue_kernel(const float* values, std::int64_t stride, std::int64_t n, int capacity,
+                             SelectOut out, unsigned long long* counts) {
     extern __shared__ Packed queue_entries[];
     __shared__ BlockMergeQueue::Storage storage;
     const std::int64_t row = blockIdx.x;
     BlockMergeQueue queue{storage, queue_entries, capacity, static_cast<int>(out.k)};
     queue.clear();
-    RowScan<BlockMergeQueue, reads, Prefetch::ahead>(queue, {values + row * stride, n, 0, out.largest, counts}).run();
+    RowScan<BlockMergeQueue, reads, Prefetch::ahead>(
+        queue, {values + row * stride, n, 0, out.largest, counts})
+        .run();
     block_sort<threads>(queue.entries, capacity);
-    for (int j = threadIdx.x; j < queue.k; j += threads) out.put(row, j, queue.entries[capacity - queue.k + j]);
+    for (int j = threadIdx.x; j < queue.k; j += threads)
+        out.put(row, j, queue.entries[capacity - queue.k + j]);
 }
 
 }  // namespace

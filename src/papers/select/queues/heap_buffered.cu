@@ -1,13 +1,16 @@
-// The selector "heap-buffered": one heap per row, which the threads of a block share (Kato 2009, VI, Fig. 8).
+// The selector "heap-buffered": one heap per row, which the threads of a block share (Kato 2009,
+// VI, Fig. 8).
 //
-// A block owns a row and keeps a max-heap of its k smallest in shared memory. In a round the block reads `buffer`
-// times as many adjacent values as it has threads, coalesced. A thread keeps those of its values that are before the
-// heap's head in a buffer of registers; then the buffers are pushed, one thread at a time while the others wait: warp
-// by warp between barriers, and lane by lane within a warp. A thread looks at the head again before each push. The
-// paper says only "blocking other threads"; turns in place of a lock make every run take the same steps. Rounds
+// A block owns a row and keeps a max-heap of its k smallest in shared memory. In a round the block
+// reads `buffer` times as many adjacent values as it has threads, coalesced. A thread keeps those
+// of its values that are before the heap's head in a buffer of registers; then the buffers are
+// pushed, one thread at a time while the others wait: warp by warp between barriers, and lane by
+// lane within a warp. A thread looks at the head again before each push. The paper says only
+// "blocking other threads"; turns in place of a lock make every run take the same steps. Rounds
 // without a candidate, nearly all of a long row's, cost one barrier.
 //
-// Ties: the heap holds 8 bytes an entry (value and index packed), as the paper's pairs do, and compares 64 bits.
+// Ties: the heap holds 8 bytes an entry (value and index packed), as the paper's pairs do, and
+// compares 64 bits.
 #include "gpu/primitives/block.cuh"
 #include "gpu/primitives/heap.cuh"
 #include "gpu/primitives/registers.cuh"
@@ -24,11 +27,11 @@ constexpr int most_k = 8192;  // 64 KB of shared memory
 
 // `entries`: rows x k for the sort, or null where the heap's order is as good as any.
 __global__ void __launch_bounds__(threads)
-    heap_buffered_kernel(const float* values, std::int64_t stride, std::int64_t n, bool largest, int k, Packed* entries,
-                         SelectOut out) {
+    heap_buffered_kernel(const float* values, std::int64_t stride, std::int64_t n, bool largest,
+                         int k, Packed* entries, SelectOut out) {
     extern __shared__ Packed heap[];
-    // Bit w: warp w has candidates. A round uses one word while another is cleared for the next; with a third, no warp
-    // clears what a slower one still reads.
+    // Bit w: warp w has candidates. A round uses one word while another is cleared for the next;
+    // with a third, no warp clears what a slower one still reads.
     __shared__ unsigned turns[3];
     const std::int64_t row = blockIdx.x;
     const float* const from = values + row * stride;
@@ -96,8 +99,9 @@ void heap_buffered(const SelectJob& job, int) {
     check(cudaFuncSetAttribute(heap_buffered_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                most_k * static_cast<int>(sizeof(Packed))),
           "shared memory of heap_buffered_kernel");
-    heap_buffered_kernel<<<static_cast<unsigned>(job.rows), threads, static_cast<std::size_t>(k) * sizeof(Packed),
-                           job.stream>>>(job.f32(), job.stride, job.n, job.largest, k, entries.get(), out);
+    heap_buffered_kernel<<<static_cast<unsigned>(job.rows), threads,
+                           static_cast<std::size_t>(k) * sizeof(Packed), job.stream>>>(
+        job.f32(), job.stride, job.n, job.largest, k, entries.get(), out);
     check_launch("heap_buffered_kernel");
     if (job.sorted) sort_packed(entries.get(), nullptr, 0, job.rows, job.k, job.k, out, job.stream);
 }

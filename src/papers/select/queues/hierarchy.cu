@@ -1,8 +1,9 @@
 // Bottom-up construction of the hierarchical partition (Tang 2015, Alg. 4).
 //
-// One launch per level. A block of 32 x 8 threads owns 32 consecutive rows and 8 groups of the level below; a warp owns
-// one group of 32 rows; a thread owns one group of one row and writes its minimum. (The paper gives a thread all
-// groups of its row, which leaves a GPU idle when the rows are few.)
+// One launch per level. A block of 32 x 8 threads owns 32 consecutive rows and 8 groups of the
+// level below; a warp owns one group of 32 rows; a thread owns one group of one row and writes its
+// minimum. (The paper gives a thread all groups of its row, which leaves a GPU idle when the rows
+// are few.)
 #include "papers/select/queues/hierarchy.cuh"
 
 namespace kith::gpu {
@@ -33,7 +34,8 @@ __global__ void __launch_bounds__(lanes* groups) minima_kernel(Hierarchy<Entry> 
 
 template <class Entry>
 Hierarchy<Entry> plan_hierarchy(const SelectJob& job, int group_bits) {
-    Hierarchy<Entry> h{job.f32(), job.stride, job.n, job.rows, job.largest, group_bits, 0, {}, {}, nullptr};
+    Hierarchy<Entry> h{job.f32(),  job.stride, job.n, job.rows, job.largest,
+                       group_bits, 0,          {},    {},       nullptr};
     const std::int64_t group = std::int64_t{1} << group_bits;
     const auto groups_of = [group](std::int64_t size) { return (size + group - 1) / group; };
     std::int64_t next = 0;
@@ -50,7 +52,8 @@ Hierarchy<Entry> plan_hierarchy(const SelectJob& job, int group_bits) {
 template <class Entry>
 void build_hierarchy(const Hierarchy<Entry>& h, cudaStream_t stream) {
     for (int level = 1; level <= h.top; ++level) {
-        const std::int64_t blocks = (h.rows + lanes - 1) / lanes * ((h.padded[level] + groups - 1) / groups);
+        const std::int64_t blocks =
+            (h.rows + lanes - 1) / lanes * ((h.padded[level] + groups - 1) / groups);
         const dim3 threads(lanes, groups);
         const auto grid = static_cast<unsigned>(blocks);
         if (h.group_bits == 1) minima_kernel<2><<<grid, threads, 0, stream>>>(h, level);

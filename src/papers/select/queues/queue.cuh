@@ -1,18 +1,21 @@
-// The queues of one thread that keep the k smallest of a row: insertion, heap and merge queue (Tang 2015, III.B-C).
+// The queues of one thread that keep the k smallest of a row: insertion, heap and merge queue (Tang
+// 2015, III.B-C).
 //
-// A thread owns the queue of one row; a warp owns 32 consecutive rows. Position p of row r is queue[p * rows + r] of
-// the workspace, so a warp that works on one position reads and writes adjacent words.
+// A thread owns the queue of one row; a warp owns 32 consecutive rows. Position p of row r is
+// queue[p * rows + r] of the workspace, so a warp that works on one position reads and writes
+// adjacent words.
 //
 // All queues have one interface:
 //   capacity(k)          positions of workspace per row
-//   head()               the largest entry kept: only what is before it may enter; packed_end until k have entered
-//   insert(wanted, x)    called by all lanes of a warp together; takes x where it is wanted, which implies x < head()
-//   entry(p)             the entries kept, 0 <= p < k, in no promised order; packed_end where fewer have entered
-//   rename(p, x)         entry p is x from now on, which is ordered among the others as it was
-//   drain(row, out, sorted)   writes the result; the queue is spent
+//   head()               the largest entry kept: only what is before it may enter; packed_end until
+//   k have entered insert(wanted, x)    called by all lanes of a warp together; takes x where it is
+//   wanted, which implies x < head() entry(p)             the entries kept, 0 <= p < k, in no
+//   promised order; packed_end where fewer have entered rename(p, x)         entry p is x from now
+//   on, which is ordered among the others as it was drain(row, out, sorted)   writes the result;
+//   the queue is spent
 //
-// Ties: the paper keeps value and index in two queues of 4 bytes and compares values alone. Here an entry is one
-// Packed of 8 bytes: as many bytes, and 64-bit comparisons in place of 32-bit ones.
+// Ties: the paper keeps value and index in two queues of 4 bytes and compares values alone. Here an
+// entry is one Packed of 8 bytes: as many bytes, and 64-bit comparisons in place of 32-bit ones.
 #pragma once
 
 #include "gpu/primitives/block.cuh"
@@ -28,7 +31,8 @@ inline constexpr Packed packed_before = 0;
 struct QueueSlots {
     Packed* first;
     std::int64_t step;
-    // Updates per position (Tang 2015, Fig. 5), those far down in one slot, and insertions; may be null.
+    // Updates per position (Tang 2015, Fig. 5), those far down in one slot, and insertions; may be
+    // null.
     unsigned long long* counts;
     bool alive;  // false in lanes that own no row: they vote, and touch nothing
 
@@ -57,7 +61,8 @@ struct QueueSlots {
         while (moving) {
             Packed next[ahead];
 #pragma unroll
-            for (int i = 0; i < ahead; ++i) next[i] = p + i + 1 < size ? get(p + i + 1) : packed_before;
+            for (int i = 0; i < ahead; ++i)
+                next[i] = p + i + 1 < size ? get(p + i + 1) : packed_before;
             if (p == 0 && next[0] > x) head = next[0];
             int moved = 0;
 #pragma unroll
@@ -75,8 +80,8 @@ struct QueueSlots {
     }
 };
 
-// What the queues have in common: the head in a register, and at first packed_end in k positions. Those behind them, of
-// a queue that needs more, hold packed_before.
+// What the queues have in common: the head in a register, and at first packed_end in k positions.
+// Those behind them, of a queue that needs more, hold packed_before.
 class RowQueue {
 public:
     static constexpr std::int64_t capacity(std::int64_t k) { return k; }
@@ -116,7 +121,8 @@ public:
     }
 };
 
-// A binary tree in which a parent is larger than its children: O(log k) an insertion, each lane on a path of its own.
+// A binary tree in which a parent is larger than its children: O(log k) an insertion, each lane on
+// a path of its own.
 class HeapQueue : public RowQueue {
 public:
     using RowQueue::RowQueue;
@@ -141,8 +147,9 @@ public:
     }
 
 private:
-    // As replace_root (primitives/heap.cuh), but the positions are far apart in global memory: both children are loaded
-    // at once, the head stays in a register, and updates are counted by position.
+    // As replace_root (primitives/heap.cuh), but the positions are far apart in global memory: both
+    // children are loaded at once, the head stays in a register, and updates are counted by
+    // position.
     __device__ __forceinline__ void replace_head(Packed x, int size) {
         head_ = x;
         int p = 0;
@@ -163,13 +170,15 @@ private:
     }
 };
 
-// Levels of m, m, 2m, 4m ... positions (m = 8 in the paper), each descending, their heads descending too. Alg. 2: an
-// entry goes into the first level by insertion; only where a level's head has fallen below the next one's are the two
-// merged, with all before them (lazy update): O(log^2 k) an insertion on average. `aligned`: a warp vote at each level,
-// and when one lane must merge, all do.
+// Levels of m, m, 2m, 4m ... positions (m = 8 in the paper), each descending, their heads
+// descending too. Alg. 2: an entry goes into the first level by insertion; only where a level's
+// head has fallen below the next one's are the two merged, with all before them (lazy update):
+// O(log^2 k) an insertion on average. `aligned`: a warp vote at each level, and when one lane must
+// merge, all do.
 //
-// A k that is no m * 2^j is rounded up, and the positions from k on hold packed_before for good: they stay where the
-// last level ends, for whatever moves them sorts the whole queue. So the head is the k-th smallest, not a later one.
+// A k that is no m * 2^j is rounded up, and the positions from k on hold packed_before for good:
+// they stay where the last level ends, for whatever moves them sorts the whole queue. So the head
+// is the k-th smallest, not a later one.
 template <bool aligned, int m = 8>
 class MergeQueue : public RowQueue {
     static_assert(m >= 4 && (m & (m - 1)) == 0);  // a merge takes eight entries at a time
@@ -181,7 +190,8 @@ public:
         return size;
     }
 
-    __device__ MergeQueue(QueueSlots slots, int k) : RowQueue(slots, k, static_cast<int>(capacity(k))) {}
+    __device__ MergeQueue(QueueSlots slots, int k)
+        : RowQueue(slots, k, static_cast<int>(capacity(k))) {}
     __device__ __forceinline__ void insert(bool wanted, Packed x) {
         if (aligned ? !__any_sync(whole_warp, wanted) : !wanted) return;
         if (wanted) {
@@ -213,13 +223,16 @@ private:
         }
     }
 
-    // Steps q * 2^(bits-1) .. q of the merge network on positions 0 .. size - 1. Eight entries at a time are in
-    // registers: those of 8 >> bits neighbouring groups, each of 2^bits entries that lie q apart.
+    // Steps q * 2^(bits-1) .. q of the merge network on positions 0 .. size - 1. Eight entries at a
+    // time are in registers: those of 8 >> bits neighbouring groups, each of 2^bits entries that
+    // lie q apart.
     template <int bits>
     __device__ __forceinline__ void steps(int size, int q) const {
         constexpr int each = 1 << bits, groups = 8 / each;
         for (int t = 0; t < size / each; t += groups) {
-            const auto first_of = [&](int group) { return (group & (q - 1)) + ((group & ~(q - 1)) << bits); };
+            const auto first_of = [&](int group) {
+                return (group & (q - 1)) + ((group & ~(q - 1)) << bits);
+            };
             const int base = first_of(t);
             int p[8];
             Packed x[8], before[8];
@@ -240,8 +253,9 @@ private:
         }
     }
 
-    // The reverse bitonic merge (Fig. 2b) of two descending halves into positions 0 .. size - 1: the first step
-    // compares crosswise, the others are the bitonic network's, three of them to a pass over memory.
+    // The reverse bitonic merge (Fig. 2b) of two descending halves into positions 0 .. size - 1:
+    // the first step compares crosswise, the others are the bitonic network's, three of them to a
+    // pass over memory.
     __device__ void merge(int size) {
         constexpr int pairs = 4;
         const int half = size / 2;

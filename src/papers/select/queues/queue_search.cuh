@@ -1,7 +1,9 @@
-// The searches that feed a queue per thread: plain, buffered (Tang 2015, Alg. 3) and top-down (III.E).
+// The searches that feed a queue per thread: plain, buffered (Tang 2015, Alg. 3) and top-down
+// (III.E).
 //
-// A block of two warps owns 64 consecutive rows; a lane owns one row: its queue in the workspace, its buffer in a
-// column of the block's shared memory. The lanes of a warp walk the columns in step, so their reads are adjacent.
+// A block of two warps owns 64 consecutive rows; a lane owns one row: its queue in the workspace,
+// its buffer in a column of the block's shared memory. The lanes of a warp walk the columns in
+// step, so their reads are adjacent.
 #pragma once
 
 #include "gpu/primitives/bitonic.cuh"
@@ -13,7 +15,16 @@
 namespace kith::gpu {
 
 // The variants of a queue's selectors.
-enum class QueueSearch : int { plain, buffer, buffer_full, buffer_full_sort, hp2, hp4, hp8, buffer_hp };
+enum class QueueSearch : int {
+    plain,
+    buffer,
+    buffer_full,
+    buffer_full_sort,
+    hp2,
+    hp4,
+    hp8,
+    buffer_hp
+};
 
 namespace queue_search {
 
@@ -33,8 +44,9 @@ struct Direct {
     __device__ __forceinline__ void finish() {}
 };
 
-// `alone`: a lane whose buffer is full empties it; `full`: when one lane's is, all lanes empty theirs; `sort`: these
-// are sorted before, so that the smallest enter first and turn the others away.
+// `alone`: a lane whose buffer is full empties it; `full`: when one lane's is, all lanes empty
+// theirs; `sort`: these are sorted before, so that the smallest enter first and turn the others
+// away.
 enum class Flush { alone, full, sort };
 
 template <class Queue, Flush how, int buffer_size = usual_buffer>
@@ -68,15 +80,16 @@ private:
     __device__ void sort() {
         Packed x[buffer_size];
 #pragma unroll
-        for (int i = 0; i < buffer_size; ++i) x[i] = i < count ? buffer[i][threadIdx.x] : packed_end;
+        for (int i = 0; i < buffer_size; ++i)
+            x[i] = i < count ? buffer[i][threadIdx.x] : packed_end;
         bitonic::sort_thread(x);
 #pragma unroll
         for (int i = 0; i < buffer_size; ++i) buffer[i][threadIdx.x] = x[i];
     }
 };
 
-// Offers the entries of a batch one after another, all lanes the same one; skips those that no lane wants. (A head
-// only falls, so what it turns away here it would turn away later.)
+// Offers the entries of a batch one after another, all lanes the same one; skips those that no lane
+// wants. (A head only falls, so what it turns away here it would turn away later.)
 template <class Sink>
 __device__ __forceinline__ void offer_batch(Sink& sink, const Packed (&x)[batch]) {
     unsigned wanted = 0;
@@ -123,8 +136,9 @@ __global__ void __launch_bounds__(threads, blocks_per_processor)
         Packed x[batch];
 #pragma unroll
         for (int i = 0; i < batch; ++i)
-            x[i] =
-                alive && column + i < n ? pack(ahead[i], static_cast<std::uint32_t>(column + i), largest) : packed_end;
+            x[i] = alive && column + i < n
+                       ? pack(ahead[i], static_cast<std::uint32_t>(column + i), largest)
+                       : packed_end;
         read(column + batch);
         offer_batch(sink, x);
     }
@@ -132,15 +146,18 @@ __global__ void __launch_bounds__(threads, blocks_per_processor)
     if (alive) sink.queue.drain(row, work.out, work.sorted);
 }
 
-// Top-down, with one queue throughout: the top level into it, then level by level the groups of what it holds. A
-// minimum of level l + 1 is an entry of level l as well, so the queue keeps it, and the rest of its group is offered:
-// the head is low from the start, and few enter. An entry of a level's k smallest lies in a group whose minimum is
-// among the level above's k smallest, since minima are distinct: each of k smaller minima would be an entry before it.
+// Top-down, with one queue throughout: the top level into it, then level by level the groups of
+// what it holds. A minimum of level l + 1 is an entry of level l as well, so the queue keeps it,
+// and the rest of its group is offered: the head is low from the start, and few enter. An entry of
+// a level's k smallest lies in a group whose minimum is among the level above's k smallest, since
+// minima are distinct: each of k smaller minima would be an entry before it.
 //
-// Where the hierarchy holds keys alone, an entry's index is the first column of its group, until the entry is looked up
-// among the group's members on the next level: the first that has its key. Groups do not overlap, so no order changes.
+// Where the hierarchy holds keys alone, an entry's index is the first column of its group, until
+// the entry is looked up among the group's members on the next level: the first that has its key.
+// Groups do not overlap, so no order changes.
 template <class Queue, class Sink, class Entry>
-__global__ void __launch_bounds__(threads, blocks_per_processor) descend_kernel(Hierarchy<Entry> h, Work work) {
+__global__ void __launch_bounds__(threads, blocks_per_processor)
+    descend_kernel(Hierarchy<Entry> h, Work work) {
     const std::int64_t row = blockIdx.x * static_cast<std::int64_t>(threads) + threadIdx.x;
     const bool alive = row < work.rows;
     Sink sink{make_queue<Queue>(work, row)};
@@ -148,7 +165,8 @@ __global__ void __launch_bounds__(threads, blocks_per_processor) descend_kernel(
         Packed x[batch];
 #pragma unroll
         for (int i = 0; i < batch; ++i)
-            x[i] = alive && position + i < h.size(h.top) ? h.at(h.top, position + i, row) : packed_end;
+            x[i] =
+                alive && position + i < h.size(h.top) ? h.at(h.top, position + i, row) : packed_end;
         offer_batch(sink, x);
     }
     sink.finish();
@@ -164,14 +182,16 @@ __global__ void __launch_bounds__(threads, blocks_per_processor) descend_kernel(
             }
             opened[p * work.rows] = minimum;
         }
-        // From the last position to the first: where a queue has an order, its smallest entries are last.
+        // From the last position to the first: where a queue has an order, its smallest entries are
+        // last.
         for (int last = work.k - 1; last >= 0; last -= batch >> h.group_bits) {
             Packed x[batch];
 #pragma unroll
             for (int i = 0; i < batch; ++i) {
                 const int p = last - (i >> h.group_bits);
                 const Packed minimum = alive && p >= 0 ? opened[p * work.rows] : packed_end;
-                const std::int64_t group = static_cast<std::int64_t>(index_of(minimum)) >> (level + 1) * h.group_bits;
+                const std::int64_t group =
+                    static_cast<std::int64_t>(index_of(minimum)) >> (level + 1) * h.group_bits;
                 const std::int64_t child = (group << h.group_bits) + (i & in_group);
                 // A minimum that is no longer before the head has a group of larger entries only.
                 const bool open = minimum < sink.queue.head() && child < h.size(level);
@@ -202,8 +222,8 @@ inline Work work_of(const SelectJob& job, const Buffer<Packed>& queues, Packed* 
 template <class Queue, class Sink>
 void scan(const SelectJob& job) {
     const Buffer<Packed> queues(Queue::capacity(job.k) * job.rows, job.stream);
-    scan_kernel<Queue, Sink><<<grid_of(job), threads, 0, job.stream>>>(job.f32(), job.stride, job.n, job.largest,
-                                                                       work_of(job, queues, nullptr));
+    scan_kernel<Queue, Sink><<<grid_of(job), threads, 0, job.stream>>>(
+        job.f32(), job.stride, job.n, job.largest, work_of(job, queues, nullptr));
     check_launch("scan_kernel");
 }
 

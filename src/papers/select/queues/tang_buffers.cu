@@ -1,5 +1,5 @@
-// The selectors of Tang 2015's buffered search by the size of a lane's buffer (Alg. 3, bsize), full and sorted; the
-// mapping is in queue_search.cuh.
+// The selectors of Tang 2015's buffered search by the size of a lane's buffer (Alg. 3, bsize), full
+// and sorted; the mapping is in queue_search.cuh.
 #include "papers/select/queues/queue_search.cuh"
 
 namespace kith::gpu {

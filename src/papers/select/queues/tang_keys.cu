@@ -1,5 +1,5 @@
-// The selectors of Tang 2015 whose hierarchy holds the keys of the minima alone, 4 bytes an entry as the paper's; the
-// mapping is in queue_search.cuh.
+// The selectors of Tang 2015 whose hierarchy holds the keys of the minima alone, 4 bytes an entry
+// as the paper's; the mapping is in queue_search.cuh.
 #include "papers/select/queues/queue_search.cuh"
 
 namespace kith::gpu {

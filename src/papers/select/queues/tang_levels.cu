@@ -1,5 +1,5 @@
-// The selectors of Tang 2015's merge queues by the size of their first two levels (III.C: m is any power of two; IV: 8
-// is the fastest there); the mapping is in queue_search.cuh.
+// The selectors of Tang 2015's merge queues by the size of their first two levels (III.C: m is any
+// power of two; IV: 8 is the fastest there); the mapping is in queue_search.cuh.
 #include "papers/select/queues/queue_search.cuh"
 
 namespace kith::gpu {

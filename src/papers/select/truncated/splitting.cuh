@@ -14,14 +14,16 @@ struct SplitShared {
     std::uint32_t left, right;
 };
 
-// Splits the `count` distinct entries of a list, more than pivot_sample, by the median of a sample: entries up to it to
-// the front of `to`, the others to its back. Returns how many are in front: neither 0 nor count.
+// Splits the `count` distinct entries of a list, more than pivot_sample, by the median of a sample:
+// entries up to it to the front of `to`, the others to its back. Returns how many are in front:
+// neither 0 nor count.
 template <class Walk>
-__device__ std::uint32_t split_by_pivot(const Walk& source, std::uint32_t count, std::uint32_t seed, Packed* to,
-                                        SplitShared& s, Tally& tally) {
+__device__ std::uint32_t split_by_pivot(const Walk& source, std::uint32_t count, std::uint32_t seed,
+                                        Packed* to, SplitShared& s, Tally& tally) {
     __syncthreads();
     if (threadIdx.x < 32) {
-        const Packed mine = source.get(sampling::sample_place(threadIdx.x, pivot_sample, count, seed));
+        const Packed mine =
+            source.get(sampling::sample_place(threadIdx.x, pivot_sample, count, seed));
         int rank = 0;
         for (int lane = 0; lane < 32; ++lane) rank += __shfl_sync(whole_warp, mine, lane) < mine;
         tally.compared(pivot_sample);
@@ -38,7 +40,8 @@ __device__ std::uint32_t split_by_pivot(const Walk& source, std::uint32_t count,
         tally.compared(static_cast<unsigned>(__popc(valid)));
         tally.moved(static_cast<unsigned>(__popc(valid)));
         append(left, entries, &s.left, [&](std::uint32_t j, Packed p) { to[j] = p; });
-        append(valid & ~left, entries, &s.right, [&](std::uint32_t j, Packed p) { to[count - 1 - j] = p; });
+        append(valid & ~left, entries, &s.right,
+               [&](std::uint32_t j, Packed p) { to[count - 1 - j] = p; });
     });
     __syncthreads();
     return s.left;

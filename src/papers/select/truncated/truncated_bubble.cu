@@ -1,8 +1,10 @@
-// Truncated bubble sort (Sismanis 2012, section 2): n / k systolic priority queues of k cells, merged pairwise with the
-// larger half eliminated. Mapping: truncated_chunks.cuh, a block per slice of a row.
+// Truncated bubble sort (Sismanis 2012, section 2): n / k systolic priority queues of k cells,
+// merged pairwise with the larger half eliminated. Mapping: truncated_chunks.cuh, a block per slice
+// of a row.
 //
-// A systolic queue sorts its k cells in k beats; in a beat every second pair of neighbouring cells compares and swaps
-// (odd-even transposition, the parallel form of the bubble's passes). A thread owns pairs 256 apart.
+// A systolic queue sorts its k cells in k beats; in a beat every second pair of neighbouring cells
+// compares and swaps (odd-even transposition, the parallel form of the bubble's passes). A thread
+// owns pairs 256 apart.
 #include "papers/select/truncated/truncated_chunks.cuh"
 
 namespace kith::gpu {

@@ -1,5 +1,6 @@
-// Truncated heap sort (Sismanis 2012, section 2): subcorpora with a private max-heap of k nodes each, sorted at the end
-// and merged pairwise. Mapping: truncated_warps.cuh, a warp per subcorpus; its first lane alone walks the heap.
+// Truncated heap sort (Sismanis 2012, section 2): subcorpora with a private max-heap of k nodes
+// each, sorted at the end and merged pairwise. Mapping: truncated_warps.cuh, a warp per subcorpus;
+// its first lane alone walks the heap.
 #include "gpu/primitives/heap.cuh"
 #include "papers/select/truncated/truncated_warps.cuh"
 

@@ -1,5 +1,6 @@
-// Truncated merge sort (Sismanis 2012, section 2): sublists grow from length one to k by pairwise merges; the later
-// merges purge their upper half. Mapping: truncated_chunks.cuh, a block per slice of a row.
+// Truncated merge sort (Sismanis 2012, section 2): sublists grow from length one to k by pairwise
+// merges; the later merges purge their upper half. Mapping: truncated_chunks.cuh, a block per slice
+// of a row.
 #include "papers/select/truncated/truncated_chunks.cuh"
 
 namespace kith::gpu {

@@ -1,13 +1,15 @@
-// Truncated quick sort (Sismanis 2012, section 2): a partition drops a side that begins beyond the k-th place; the
-// other sides are sorted to their end.
+// Truncated quick sort (Sismanis 2012, section 2): a partition drops a side that begins beyond the
+// k-th place; the other sides are sorted to their end.
 //
-// Grid: a block per row. Segments of more than 1024 entries are split by the whole block, four entries per lane, from
-// one of two buffers in global memory to the same places of the other (splitting.cuh); the smaller side goes first, so
-// that the stack of segments stays short. Smaller segments are sorted in shared memory, all their parts in step: a
-// round splits every part by its middle entry, with one prefix sum over the block for all of them. A thread owns four
-// adjacent places.
+// Grid: a block per row. Segments of more than 1024 entries are split by the whole block, four
+// entries per lane, from one of two buffers in global memory to the same places of the other
+// (splitting.cuh); the smaller side goes first, so that the stack of segments stays short. Smaller
+// segments are sorted in shared memory, all their parts in step: a round splits every part by its
+// middle entry, with one prefix sum over the block for all of them. A thread owns four adjacent
+// places.
 //
-// Entries are packed (key, index), hence distinct: equal values cost no unbalanced splits, but 8 bytes each.
+// Entries are packed (key, index), hence distinct: equal values cost no unbalanced splits, but 8
+// bytes each.
 #include "papers/select/truncated/splitting.cuh"
 #include "papers/select/truncated/truncated_segments.cuh"
 
@@ -28,7 +30,8 @@ struct WindowShared {
     int warp_sums[threads / 32];
     Packed entries[2][window];
     std::uint16_t begin[2][window], end[2][window];  // of the part that a place belongs to
-    std::uint16_t smaller_before[window + 1];        // entries below their part's pivot in front of a place
+    std::uint16_t
+        smaller_before[window + 1];  // entries below their part's pivot in front of a place
 };
 
 // Sorts w.entries[0][0 .. count); returns which of the two arrays holds the result.
@@ -43,7 +46,8 @@ __device__ int sort_window(WindowShared& w, int count, Tally& tally) {
     for (;;) {
         unsigned smaller = 0, open = 0;
         for (int j = 0; j < 4; ++j) {
-            const int i = first + j, begin = w.begin[now][i], end = w.end[now][i], middle = (begin + end) / 2;
+            const int i = first + j, begin = w.begin[now][i], end = w.end[now][i],
+                      middle = (begin + end) / 2;
             if (end - begin < 2) continue;
             open |= 1u << j;
             if (i == middle) continue;
@@ -54,12 +58,15 @@ __device__ int sort_window(WindowShared& w, int count, Tally& tally) {
         int total = 0;
         const int before = block_prefix<threads>(__popc(smaller), w.warp_sums, total);
         for (int j = 0; j < 4; ++j)
-            w.smaller_before[first + j] = static_cast<std::uint16_t>(before + __popc(smaller & ((1u << j) - 1)));
-        if (threadIdx.x == threads - 1) w.smaller_before[window] = static_cast<std::uint16_t>(total);
+            w.smaller_before[first + j] =
+                static_cast<std::uint16_t>(before + __popc(smaller & ((1u << j) - 1)));
+        if (threadIdx.x == threads - 1)
+            w.smaller_before[window] = static_cast<std::uint16_t>(total);
         __syncthreads();
         const int next = 1 - now;
         for (int j = 0; j < 4; ++j) {
-            const int i = first + j, begin = w.begin[now][i], end = w.end[now][i], middle = (begin + end) / 2;
+            const int i = first + j, begin = w.begin[now][i], end = w.end[now][i],
+                      middle = (begin + end) / 2;
             int to = i, to_begin = begin, to_end = end;
             if (open >> j & 1u) {
                 const int pivot = begin + w.smaller_before[end] - w.smaller_before[begin];
@@ -86,8 +93,9 @@ __device__ int sort_window(WindowShared& w, int count, Tally& tally) {
 }
 
 __global__ void __launch_bounds__(threads)
-    truncated_quick_kernel(const float* values, std::int64_t stride, std::uint32_t n, std::uint32_t k, bool largest,
-                           Packed* buffers, SelectOut out, unsigned long long* counts) {
+    truncated_quick_kernel(const float* values, std::int64_t stride, std::uint32_t n,
+                           std::uint32_t k, bool largest, Packed* buffers, SelectOut out,
+                           unsigned long long* counts) {
     __shared__ SplitShared s;
     __shared__ WindowShared w;
     __shared__ Segment stack[stack_size];
@@ -99,14 +107,17 @@ __global__ void __launch_bounds__(threads)
     Segment now{0, n, -1};
     for (int waiting = 0;;) {
         const std::uint32_t count = now.end - now.begin;
-        const ListWalk<threads, Packed> list{now.buffer < 0 ? nullptr : buffer(now.buffer) + now.begin, count};
+        const ListWalk<threads, Packed> list{
+            now.buffer < 0 ? nullptr : buffer(now.buffer) + now.begin, count};
         if (count > window) {
             const int target = now.buffer == 0 ? 1 : 0;
             Packed* const to = buffer(target) + now.begin;
             seed += 0x10001u;
-            const std::uint32_t left = now.buffer < 0 ? split_by_pivot(whole, count, seed, to, s, tally)
-                                                      : split_by_pivot(list, count, seed, to, s, tally);
-            const Segment front{now.begin, now.begin + left, target}, back{now.begin + left, now.end, target};
+            const std::uint32_t left = now.buffer < 0
+                                           ? split_by_pivot(whole, count, seed, to, s, tally)
+                                           : split_by_pivot(list, count, seed, to, s, tally);
+            const Segment front{now.begin, now.begin + left, target},
+                back{now.begin + left, now.end, target};
             now = front;
             if (back.begin >= k) continue;
             const bool front_first = left <= count / 2;

@@ -1,12 +1,15 @@
-// Truncated radix sort (Sismanis 2012, section 2): most significant digit first; buckets beyond the k-th place are
-// dropped, the others refined until the first k entries are in order.
+// Truncated radix sort (Sismanis 2012, section 2): most significant digit first; buckets beyond the
+// k-th place are dropped, the others refined until the first k entries are in order.
 //
-// Grid: a block per row. A segment of more than 2048 entries is counted by its next digit of eight bits and its
-// buckets scattered from one of two buffers in global memory to their places in the other; adjacent small buckets then
-// form one segment. Segments of up to 2048 entries are sorted in shared memory: by a bitonic network
-// ("truncated-radix", whose Table 1 leaves that sort out), or by the digits that are left, least significant first
-// ("truncated-radix-digits": every operation is a digit taken; CUB's block sort, whose digits have four bits: two of
-// them count as one). A lane reads four entries at a time; histograms have eight copies against colliding lanes.
+// Grid: a block per row. A segment of more than 2048 entries is counted by its next digit of eight
+// bits and its buckets scattered from one of two buffers in global memory to their places in the
+// other; adjacent small buckets then form one segment. Segments of up to 2048 entries are sorted in
+// shared memory: by a bitonic network
+// ("truncated-radix", whose Table 1 leaves that sort out), or by the digits that are left, least
+// significant first
+// ("truncated-radix-digits": every operation is a digit taken; CUB's block sort, whose digits have
+// four bits: two of them count as one). A lane reads four entries at a time; histograms have eight
+// copies against colliding lanes.
 //
 // Digits are those of the packed (key, index): ties cost up to four digits more.
 #include <cub/block/block_radix_sort.cuh>
@@ -21,7 +24,8 @@ namespace {
 constexpr int threads = segment_threads, buckets = 256, copies = 8;
 constexpr std::uint32_t local = 2048;
 constexpr int digits = static_cast<int>(sizeof(Packed));
-constexpr int stack_size = digits * buckets;  // a segment leaves at most 256 behind, each a digit further
+constexpr int stack_size =
+    digits * buckets;  // a segment leaves at most 256 behind, each a digit further
 
 struct Segment {
     std::uint32_t begin, end;  // places in a buffer, and in the sorted row
@@ -48,11 +52,11 @@ __device__ __forceinline__ std::uint32_t digit_of(Packed p, int digit) {
     return static_cast<std::uint32_t>(p >> (64 - 8 - 8 * digit)) & 255u;
 }
 
-// Scatters the buckets of `source` that begin before place `limit` to `to`, and stacks their segments, the first on
-// top. `begin`: of the segment.
+// Scatters the buckets of `source` that begin before place `limit` to `to`, and stacks their
+// segments, the first on top. `begin`: of the segment.
 template <class Walk>
-__device__ void scatter(const Walk& source, int digit, std::uint32_t begin, std::uint32_t limit, Packed* to,
-                        RadixShared& s, Tally& tally) {
+__device__ void scatter(const Walk& source, int digit, std::uint32_t begin, std::uint32_t limit,
+                        Packed* to, RadixShared& s, Tally& tally) {
     __syncthreads();
     for (int i = threadIdx.x; i < buckets * copies; i += threads) s.histogram[i] = 0;
     __syncthreads();
@@ -60,12 +64,14 @@ __device__ void scatter(const Walk& source, int digit, std::uint32_t begin, std:
     source.walk([&](const Packed(&entries)[4], unsigned valid) {
 #pragma unroll
         for (int j = 0; j < 4; ++j)
-            if (valid >> j & 1u) atomicAdd(&s.histogram[digit_of(entries[j], digit) * copies + copy], 1u);
+            if (valid >> j & 1u)
+                atomicAdd(&s.histogram[digit_of(entries[j], digit) * copies + copy], 1u);
         tally.took_digits(static_cast<unsigned>(__popc(valid)));
     });
     __syncthreads();
     std::uint32_t mine = 0, total = 0;
-    for (unsigned c = 0; c < copies; ++c) mine += s.histogram[threadIdx.x * copies + (c + threadIdx.x) % copies];
+    for (unsigned c = 0; c < copies; ++c)
+        mine += s.histogram[threadIdx.x * copies + (c + threadIdx.x) % copies];
     const std::uint32_t before = block_prefix<threads>(mine, s.warp_sums, total);
     s.begin[threadIdx.x] = s.cursor[threadIdx.x] = before;
     __syncthreads();
@@ -81,7 +87,8 @@ __device__ void scatter(const Walk& source, int digit, std::uint32_t begin, std:
     });
     __syncthreads();
     if (threadIdx.x == 0) {
-        // From the last bucket kept to the first: a bucket joins the segment behind it while both fit the local sort.
+        // From the last bucket kept to the first: a bucket joins the segment behind it while both
+        // fit the local sort.
         std::uint32_t end = 0;
         int waiting = s.waiting;
         bool open = false;
@@ -102,11 +109,12 @@ __device__ void scatter(const Walk& source, int digit, std::uint32_t begin, std:
     __syncthreads();
 }
 
-// Sorts `count` entries, at most `local`, whose first `digit` digits are anything: adjacent buckets share a segment
-// where they differ in the last of these, so that the sort begins there. Behind a barrier; s.entries[0, count) are in
-// order behind another.
+// Sorts `count` entries, at most `local`, whose first `digit` digits are anything: adjacent buckets
+// share a segment where they differ in the last of these, so that the sort begins there. Behind a
+// barrier; s.entries[0, count) are in order behind another.
 template <class Get>
-__device__ void sort_by_digits(std::uint32_t count, int digit, RadixShared& s, Tally& tally, Get get) {
+__device__ void sort_by_digits(std::uint32_t count, int digit, RadixShared& s, Tally& tally,
+                               Get get) {
     Packed x[sorted_each];
 #pragma unroll
     for (int i = 0; i < sorted_each; ++i) {
@@ -124,8 +132,9 @@ __device__ void sort_by_digits(std::uint32_t count, int digit, RadixShared& s, T
 
 template <bool by_digits>
 __global__ void __launch_bounds__(threads)
-    truncated_radix_kernel(const float* values, std::int64_t stride, std::uint32_t n, std::uint32_t k, bool largest,
-                           Packed* buffers, SelectOut out, unsigned long long* counts) {
+    truncated_radix_kernel(const float* values, std::int64_t stride, std::uint32_t n,
+                           std::uint32_t k, bool largest, Packed* buffers, SelectOut out,
+                           unsigned long long* counts) {
     __shared__ RadixShared s;
     const std::int64_t row = blockIdx.x;
     const RowWalk<threads> whole{values + row * stride, n, largest};
@@ -157,7 +166,8 @@ __global__ void __launch_bounds__(threads)
         } else {
             const int size = block_sort_of<threads>(s.entries, count, get);
             const int levels = __ffs(size) - 1;
-            if (threadIdx.x == 0) tally.compared_locally(static_cast<unsigned>(size / 2 * levels * (levels + 1) / 2));
+            if (threadIdx.x == 0)
+                tally.compared_locally(static_cast<unsigned>(size / 2 * levels * (levels + 1) / 2));
         }
         for (std::uint32_t i = threadIdx.x; i < count && now.begin + i < k; i += threads)
             out.put(row, now.begin + i, s.entries[i]);
@@ -171,7 +181,8 @@ __global__ void __launch_bounds__(threads)
 
 // variant: 1 sorts small segments by their digits, too.
 void truncated_radix(const SelectJob& job, int variant) {
-    truncated_segments(job, variant == 1 ? truncated_radix_kernel<true> : truncated_radix_kernel<false>,
+    truncated_segments(job,
+                       variant == 1 ? truncated_radix_kernel<true> : truncated_radix_kernel<false>,
                        "truncated_radix_kernel", local);
 }
 
