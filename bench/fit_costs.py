@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fits the rates of the planner's costs (src/plan/costs.h) to records of shapes.py, and says what choosing by them takes.
 
-usage: fit_costs.py RECORD... [--check RECORD...] [--name NAME --source TEXT [--threads-as FILE] --out FILE] [--verbose SHAPES]
+usage: fit_costs.py RECORD... [--check RECORD...] [--name NAME --source TEXT [--threads-as FILE] --out FILE] [--serial-merge] [--verbose SHAPES]
 (needs numpy and scipy)
 
 The time of a path is a sum of terms, work times rate: the work of a shape is work() here and costs.cpp there, the rates are
@@ -22,7 +22,7 @@ PRODUCTS = ("gemm-bf16", "gemm-f32", "gemm-f16")
 OWN = ("direct-f32", "exact")  # rates of each metric
 MOST_ROW_QUERIES, LEAF = 16, 32
 TERMS = ("call", "wake", "point", "point_value", "sample_value", "page_value", "read_value", "byte", "query", "query_value", "kept", "kept_value",
-         "page_kept", "offer", "pair", "pair_value", "row_pair", "row_pair_value")
+         "page_kept", "merge", "offer", "pair", "pair_value", "row_pair", "row_pair_value")
 
 
 def kept(s, ranges):
@@ -83,6 +83,10 @@ def rated(s, path, device):
     return "gemm-f32" if s["metric"] in ("cosine", "inner_product") else "direct-f32"
 
 
+# Records of libraries that merged the ranges of the points on one thread, until 2026-11-29.
+serial_merge = False
+
+
 def work(s, path, device, threads):
     """Of one thread; of a GPU, all of it."""
     n, q, d, T = s["n"], s["q"], s["d"], threads if device == "cpu" else 1
@@ -94,14 +98,18 @@ def work(s, path, device, threads):
         T = 1  # others are not woken
     if device == "cpu" and threads > 1:
         w["wake"] = (threads - 1) * ((T > 1) + (prepares and not rows))
-    k, offers = kept(s, ranges_of(s, path, device, threads))
+    ranges = ranges_of(s, path, device, threads)
+    k, offers = kept(s, ranges)
+    if ranges > 1:
+        w["merge"] = q * k / (1 if serial_merge and path != "exact" else T)
     w["query"], w["query_value"] = q / T, q * d / T
     w["offer"], w["kept_value"] = q * offers / T, q * k * d / T
     w["kept"] = q * k / T
     w["read_value"] = n * d / T
     if threads > 1 and device == "cpu":
         apart = 1 - 1 / threads
-        w["page_kept"] = q * k * apart
+        if not (serial_merge and path in SAMPLED):  # which have several ranges, so that the two cannot be told apart
+            w["page_kept"] = q * k * apart
         if prepares and not rows:
             w["page_value"] = n * d * apart
     if device != "cpu":
@@ -302,10 +310,13 @@ def main():
     p.add_argument("--check", nargs="*", type=pathlib.Path, default=[])
     p.add_argument("--name", default="")
     p.add_argument("--source", default="")
+    p.add_argument("--serial-merge", action="store_true")
     p.add_argument("--threads-as", type=pathlib.Path)
     p.add_argument("--out", type=pathlib.Path)
     p.add_argument("--verbose", type=int, default=0)
     settings = p.parse_args()
+    global serial_merge
+    serial_merge = settings.serial_merge
     documents = [json.loads(f.read_text()) for f in settings.records]
     rates = fit(documents, settings.verbose)
     about("fitted", documents, rates, settings.verbose)
@@ -313,7 +324,7 @@ def main():
         about("checked", [json.loads(f.read_text()) for f in settings.check], rates, settings.verbose)
     if settings.threads_as:  # what one thread does not tell
         for row in json.loads(settings.threads_as.read_text())["paths"]:
-            for term in ("wake", "page_value", "page_kept"):
+            for term in ("wake", "page_value", "page_kept", "merge"):
                 rates.get(row["path"], {})[term] = row.get(term, 0)
     if settings.out:
         settings.out.write_text(text(settings.name, settings.source, rates))

@@ -140,6 +140,7 @@ void add_answers(const Work& s, Terms& w) {
     of(w, Term::kept) = queries * s.k * ranges;
     of(w, Term::kept_value) = queries * s.k * ranges * s.d;
     of(w, Term::offer) = queries * s.k * ranges * (1 + std::log(part / s.k));
+    if (ranges > 1) of(w, Term::merge) = queries * s.k * ranges;
     of(w, Term::page_kept) = s.q * s.k * ranges * s.apart();
 }
 

@@ -27,6 +27,7 @@ enum class Term : std::uint8_t {
     kept,            // a neighbour that is kept, of each range of the points
     kept_value,      // a coordinate of one, in binary64
     page_kept,       // a neighbour's place in new memory
+    merge,           // a neighbour that is kept, where there are several ranges
     offer,           // a point that passes a threshold on the way to the neighbours
     pair,            // a query and a point that are compared
     pair_value,      // a coordinate of both
@@ -34,13 +35,14 @@ enum class Term : std::uint8_t {
     row_pair_value,  // a coordinate of both
 };
 inline constexpr std::array term_names = {
-    "call",       "wake",  "point", "point_value", "sample_value", "page_value",
-    "read_value", "byte",  "query", "query_value", "kept",         "kept_value",
-    "page_kept",  "offer", "pair",  "pair_value",  "row_pair",     "row_pair_value"};
+    "call",  "wake",  "point",       "point_value", "sample_value",  "page_value", "read_value",
+    "byte",  "query", "query_value", "kept",        "kept_value",    "page_kept",  "merge",
+    "offer", "pair",  "pair_value",  "row_pair",    "row_pair_value"};
 using Terms = std::array<double, term_names.size()>;
 
 // The work of a search by a path, of each of so many threads; of a GPU (threads 0), all of it.
-Terms work_of(Path path, const Request& request, int threads);
+// `ready`: what the path searches has been made of the points before.
+Terms work_of(Path path, const Request& request, bool ready, int threads);
 
 // Seconds for one of each kind, of the path and, where it has rates of its own, the metric.
 struct PathRates {
