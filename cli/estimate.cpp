@@ -23,6 +23,9 @@ constexpr double last_start_seconds = 0.25;
 // Points enough that k of them are few; queries enough for whole tiles.
 constexpr std::int64_t least_points = 2048, points_for_each_neighbour = 64, most_queries = 512;
 constexpr double most_elements = 1 << 24;
+// By rates: queries enough that threads share them, searches at most.
+constexpr std::int64_t few_queries = 64;
+constexpr int most_repeats = 8;
 // Of a tree: more levels behave as these do.
 constexpr std::int64_t tree_points = 1 << 16, tree_queries = 1 << 13;
 // Its matrix is factored for each search.
@@ -48,7 +51,12 @@ Matrix random_matrix(std::int64_t rows, std::int64_t cols, ElementType type, std
 class Trial {
 public:
     Trial(const Shape& shape, const Options& options, const Plan& plan)
-        : shape_(shape), options_(options), tree_(plan.path == Path::tree), projected_(plan.path == Path::projected) {
+        : shape_(shape),
+          given_(options),
+          options_(options),
+          plan_(plan),
+          tree_(plan.path == Path::tree),
+          projected_(plan.path == Path::projected) {
         // What directions and clusters save the data decide; without them all coordinates of all points are filtered.
         options_.path = projected_ || plan.path == Path::clustered ? "" : path_name(plan);
         options_.progress = [](const Progress&) { return !interrupted(); };
@@ -69,8 +77,10 @@ public:
         return search(points.view(), queries.view(), std::min(shape_.k, n), options_).report.seconds;
     }
 
-    // t(n, q) = pair n q + query q + point n, from three searches.
+    // t(n, q) = pair n q + query q + point n, from three searches; where the library has rates for the plan, these
+    // times what one search says of this machine.
     void measure() {
+        if (measure_by_rates()) return;
         if (tree_) return measure_tree();
         const Stopwatch clock;
         // The first one pays for what happens once.
@@ -98,6 +108,7 @@ public:
     }
 
     double predicted() const {
+        if (by_rates_ > 0) return by_rates_;
         const double n = static_cast<double>(shape_.n), q = static_cast<double>(shape_.q),
                      prepared_now = shape_.prepared ? 0 : n;
         if (tree_) {
@@ -126,10 +137,39 @@ private:
         point_ = made / static_cast<double>(n_);
         query_ = std::max(0.0, seconds(n_, q_) - made) / static_cast<double>(q_);
     }
+    // A search of the same kind that takes about so long by the library's rates: how much longer it takes, all do.
+    bool measure_by_rates() {
+        const double whole = measured_time("", shape_, given_, plan_).seconds;
+        if (!(whole > 0)) return false;
+        Shape small = shape_;
+        small.prepared = small.graph = false;
+        small.n = most_points_;
+        const auto rated = [&] { return measured_time("", small, options_, plan(small, options_)).seconds; };
+        double expected = rated();
+        const std::int64_t fewest = std::min(shape_.n, std::max(least_points, points_for_each_neighbour * shape_.k));
+        while (expected > enough_seconds && (small.q > few_queries || small.n > fewest)) {
+            if (small.q > few_queries) small.q = std::max(few_queries, small.q / 2);
+            else small.n = std::max(fewest, small.n / 2);
+            expected = rated();
+        }
+        n_ = small.n;
+        q_ = small.q;
+        // The first one pays for what happens once.
+        double found = seconds(n_, q_);
+        const Stopwatch clock;
+        for (int i = 0; i < most_repeats && clock.seconds() + found < last_start_seconds; ++i) {
+            const double again = seconds(n_, q_);
+            found = i == 0 ? again : std::min(found, again);
+        }
+        by_rates_ = whole * found / expected;
+        return true;
+    }
     bool grows_queries() const { return q_ < std::min(shape_.q, most_queries); }
 
     Shape shape_;
-    Options options_;
+    Options given_, options_;
+    const Plan& plan_;
+    double by_rates_ = 0;  // seconds; 0: there are no rates
     bool tree_, projected_;
     std::vector<double> identity_;
     std::int64_t most_points_ = 0, n_ = 0, q_ = 0;

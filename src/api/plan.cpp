@@ -106,7 +106,12 @@ MeasuredTime measured_time(const std::string& machine, const Shape& shape, const
         std::optional<planner::KnownMachine> named;
         if (!machine.empty()) named = api::machine_named(machine);
         const planner::KnownMachine* const known = named ? &*named : api::calibrated();
-        if (!known) return {0, "this machine has not been calibrated (kith calibrate)"};
+        if (!known) {
+            const MeasuredTime built_in = api::time_by_costs(shape, options, plan);
+            return built_in.seconds > 0
+                       ? built_in
+                       : MeasuredTime{0, "this machine has not been calibrated (kith calibrate)"};
+        }
         return api::time_by(*known, shape, options, plan);
     });
 }

@@ -85,11 +85,11 @@ planner::Request request(const Shape& shape, const MetricSpec& metric, const Opt
     r.selector = o.selector;
     if (!o.order.empty() && o.order != "ascending" && o.order != "descending")
         refuse("order: '{}'; expected ascending, descending or nothing", o.order);
-    r.order = o.order;
-    r.largest = o.largest;
-    r.sorted = o.sorted;
-    r.lengths = o.lengths.data != nullptr;
-    r.enqueue = o.enqueue;
+    r.selected.order = o.order;
+    r.selected.largest = o.largest;
+    r.selected.sorted = o.sorted;
+    r.selected.lengths = o.lengths.data != nullptr;
+    r.selected.enqueue = o.enqueue;
     return r;
 }
 
@@ -97,7 +97,7 @@ Plan plan_search(const Shape& shape, const MetricSpec& metric, const Options& op
                  int data_device, double share, bool& allocating, bool prepared, bool all_points) {
     planner::Request asked = request(shape, metric, options, data_device);
     asked.share = share;
-    asked.prepared = prepared;
+    asked.prepared = asked.ahead = prepared;
     asked.all_points = all_points;
     Plan plan = planner::make(asked, machine(options.device));
     allocating = plan.device != host_memory && options.memory == 0;
@@ -110,7 +110,7 @@ constexpr std::int64_t assumed_free = std::int64_t{256} << 20;
 Plan plan_selection(const MatrixView& m, std::int64_t k, const Options& options, bool explained) {
     planner::Request asked =
         request({m.cols, m.rows, 1, k, m.type, false}, MetricSpec{}, options, m.device);
-    asked.explained = explained;
+    asked.selected.explained = explained;
     if (options.memory == 0 && m.device != host_memory) {
         const planner::Machine here = machine(options.device, assumed_free);
         if (planner::selection_bytes(asked, here) <= assumed_free / 2.0)

@@ -59,7 +59,7 @@ void add_attempts(const Request& r, const Machine& m, Plan& p) {
                                       .d = r.shape.d,
                                       .bf16 = m.bf16 && wide,
                                       .bytes = m.vnni && wide,
-                                      .has_tree = r.has_tree}))
+                                      .has_tree = r.forms.tree == Form::ready}))
         add(step.strategy->facts, cpu::text(step.when), p);
 }
 

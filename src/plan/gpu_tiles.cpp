@@ -185,16 +185,16 @@ bool gpu_tree_saves(const Request& r, const Machine::Device& device) {
         t::tree_bytes(s.n, s.d) + t::point_bytes(s.d, element, Path::gemm_f16, true) * n;
     const double free = r.memory > 0 ? static_cast<double>(r.memory)
                                      : r.share * static_cast<double>(device.free_bytes);
-    return r.has_tree || bytes <= 0.4 * free;
+    return r.forms.tree == Form::ready || bytes <= 0.4 * free;
 }
 
 bool gpu_tree_may_pay(const Request& r, const Machine::Device& device, bool direct) {
     namespace t = gpu::tuning;
     const Shape& s = r.shape;
     if (!gpu_tree_saves(r, device)) return false;
-    if (r.boxes_pay) return true;
+    if (r.forms.boxes == Form::ready) return true;
     if (s.d > exact::tree_dimensions || !t::tree_leaves_out(s.n, s.d, direct)) return false;
-    return r.has_tree || r.prepared ||
+    return r.forms.tree == Form::ready || r.prepared ||
            static_cast<double>(s.q) * static_cast<double>(s.n) >= t::tree_pairs(s.n, direct);
 }
 
@@ -234,8 +234,9 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
             std::clamp<std::int64_t>(static_cast<std::int64_t>(streamed / 2 / per_point), 1, s.n);
         workspace = streamed;
     }
+    const bool in_clusters = r.forms.clusters == Form::ready;
     const double spread =
-        r.all_points && r.in_clusters && p.path == Path::gemm_f16 ? t::spread_bytes(s.n, s.d) : 0;
+        r.all_points && in_clusters && p.path == Path::gemm_f16 ? t::spread_bytes(s.n, s.d) : 0;
     const bool spreads = spread > 0 && spread <= workspace / 2;
     if (spreads) workspace -= spread;
     if (r.chunk_points > 0) p.chunk_points = r.chunk_points;
@@ -306,7 +307,8 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
 void gpu_tree_tiles(const Request& r, const Machine::Device& device, Path behind, Plan& p) {
     namespace t = gpu::tuning;
     const Shape& s = r.shape;
-    const double budget = device_budget(r, device), tree = r.has_tree ? 0 : t::tree_bytes(s.n, s.d);
+    const double budget = device_budget(r, device),
+                 tree = r.forms.tree == Form::ready ? 0 : t::tree_bytes(s.n, s.d);
     Request beside = r;
     beside.memory = std::max<std::int64_t>(clamped(budget - tree), 1);
     beside.prepared = false;  // a tree holds the coordinates

@@ -44,6 +44,27 @@ struct MetricFacts {
     std::string unbounded = "needs a built-in metric or a formula";
 };
 
+// A form of points beside their rows, or what a sample has said of it.
+enum class Form : std::uint8_t { unknown, absent, ready };
+
+// What of a search's points has been made or found out, where these were prepared by themselves.
+struct Forms {
+    Form tree = Form::unknown;      // ready: it has been made
+    Form boxes = Form::unknown;     // ready: a sample says that boxes leave out most points
+    Form pca = Form::unknown;       // a GPU's vectors along few directions
+    Form clusters = Form::unknown;  // of a GPU; ready: the filter is in their order
+};
+
+// What a selection asks beside its shape.
+struct SelectionRequest {
+    std::string order;  // "", "ascending" or "descending"
+    bool largest = false;
+    bool sorted = true;
+    bool lengths = false;   // rows have their own
+    bool enqueue = false;   // the host may not wait
+    bool explained = true;  // Plan::why is wanted
+};
+
 // The request, free of callbacks and data. data_device: where the points lie.
 struct Request {
     Shape shape;
@@ -54,16 +75,11 @@ struct Request {
     double share = 1;  // of a GPU's free memory that may be planned with, where `memory` is 0
     int threads = 0;
     std::string path, selector, isa;
-    bool all_points = false;  // every point may be wanted, as within a radius: no projection
+    bool all_points = false;  // every point may be wanted, as within a radius: no PCA projection
     bool prepared = false;    // the points are, ahead of their queries, of which there may be many
-    bool has_tree = false;    // and their tree has been made
-    bool boxes_pay = false;   // and a sample has said that boxes leave out most of them, or
-    bool no_boxes = false;    // has been asked, and has not
-    bool has_projection = false;  // or a GPU's vectors along few directions
-    bool no_projection = false;   // they have been prepared, and a GPU has found none of these
-    bool no_clusters = false;  // they have been prepared, and a GPU has found no clusters in them
-    bool in_clusters = false;  // or has, and their filter is in the order of these
-    bool leaves_out = true;    // paths that leave out points unseen may be chosen
+    bool ahead = false;  // and this plan prepares them: neither queries nor neighbours are known
+    bool leaves_out = true;  // paths that leave out points unseen may be chosen
+    Forms forms;
     std::int64_t point_element =
         0;  // bytes of a prepared coordinate; 0: as `shape` says, of which queries may differ
     std::int64_t chunk_points =
@@ -72,13 +88,7 @@ struct Request {
         HostPoints::none;  // as they have been prepared, with the filter of `host_path`
     Path host_path = Path::exact;
     std::int64_t most_queries = 0;  // of a tile on a GPU; 0: to be decided
-    // Of a selection.
-    std::string order;  // "", "ascending" or "descending"
-    bool largest = false;
-    bool sorted = true;
-    bool lengths = false;   // rows have their own
-    bool enqueue = false;   // the host may not wait
-    bool explained = true;  // Plan::why is wanted
+    SelectionRequest selected;
 };
 
 // Whether a plan's search asks the numbers of 8 bits of all points before any of these stream.
@@ -130,8 +140,12 @@ struct PathFacts {
     const char* what;
 };
 std::span<const PathFacts> paths();
-// Whether a strategy of the CPU, or of a GPU, has that name, no path has, and Options::path may put
-// it ahead.
+// True for paths whose filter compares a part of the coordinates, or of the points.
+constexpr bool looks_at_less(Path path) {
+    return path == Path::projected || path == Path::gemm_i8 || path == Path::clustered;
+}
+// True if a strategy of the CPU, or of a GPU, has that name, no path has, and Options::path may put
+// it first.
 bool is_only_first(std::string_view name, bool gpu);
 // "" when `path` serves the metric and type on that kind of device, else the reason why not.
 std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementType type, bool gpu);

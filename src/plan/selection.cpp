@@ -102,7 +102,7 @@ std::string gpu_selector(const Request& r, bool clusters, std::string& why) {
                      names_of(gpu::selectors));
         if (f64 && selector->types != gpu::SelectTypes::any)
             refuse("selector: '{}' serves f32; the values are f64", r.selector);
-        if (r.enqueue && selector->waits)
+        if (r.selected.enqueue && selector->waits)
             refuse(
                 "selector: '{}' waits for the device in mid-selection; it cannot be only enqueued",
                 r.selector);
@@ -110,13 +110,14 @@ std::string gpu_selector(const Request& r, bool clusters, std::string& why) {
         if (s.n > longest)
             refuse("selector: '{}' serves rows of at most {} values on this device; they have {}",
                    r.selector, longest, s.n);
-        if (r.explained) why += fmt::format("selector {}: forced. ", r.selector);
+        if (r.selected.explained) why += fmt::format("selector {}: forced. ", r.selector);
         return r.selector;
     }
-    const bool improving = r.order == (r.largest ? "ascending" : "descending");
-    const gpu::SelectChoice& choice =
-        gpu::choose_selector({s.n, s.q, s.k, f64, improving, r.sorted, clusters, r.enqueue});
-    if (r.explained) why += fmt::format("selector {}: {}. ", choice.selector, choice.reason);
+    const bool improving = r.selected.order == (r.selected.largest ? "ascending" : "descending");
+    const gpu::SelectChoice& choice = gpu::choose_selector(
+        {s.n, s.q, s.k, f64, improving, r.selected.sorted, clusters, r.selected.enqueue});
+    if (r.selected.explained)
+        why += fmt::format("selector {}: {}. ", choice.selector, choice.reason);
     return choice.selector;
 }
 
@@ -127,8 +128,8 @@ double row_bytes(const Request& r, const gpu::Selector& selector) {
     // Of 16-bit floats, and of rows that are padded to one length, there is a copy as wide as f32
     // beside the others.
     const bool narrow = r.shape.type == ElementType::f16 || r.shape.type == ElementType::bf16;
-    const bool copied =
-        (narrow && selector.types != gpu::SelectTypes::narrow) || (r.lengths && !selector.lengths);
+    const bool copied = (narrow && selector.types != gpu::SelectTypes::narrow) ||
+                        (r.selected.lengths && !selector.lengths);
     const double copies = (r.data_device == host_memory ? 3 : 1) * element +
                           (narrow || copied ? 2 * std::max(element, 4.0) : 0);
     return static_cast<double>(r.shape.n) * (copies + static_cast<double>(selector.per_value)) +
@@ -161,7 +162,7 @@ void plan_gpu(const Request& r, const Machine::Device& device, Plan& p) {
                     fmt::format("memory: {:.0f} bytes{}; one row of this selection needs {:.0f}",
                                 budget, r.memory > 0 ? "" : ", half of what is free", needed));
     p.workspace_bytes = static_cast<std::int64_t>(needed);
-    if (r.explained)
+    if (r.selected.explained)
         p.why +=
             fmt::format("{} rows at a time, within {:.2f} GiB.", p.query_tile, budget / (1 << 30));
 }
@@ -203,7 +204,7 @@ Plan selection(const Request& r, const Machine& machine) {
         return p;
     }
     const Machine::Device& device = machine.devices[static_cast<std::size_t>(p.device)];
-    if (r.explained) p.why = fmt::format("device cuda:{} ({}). ", p.device, device.name);
+    if (r.selected.explained) p.why = fmt::format("device cuda:{} ({}). ", p.device, device.name);
     p.isa = machine.isa;
     p.threads = r.threads > 0 ? r.threads : machine.threads;
     plan_gpu(r, device, p);

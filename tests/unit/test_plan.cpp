@@ -19,6 +19,7 @@
 
 namespace {
 
+using kith::planner::Form;
 using kith::planner::Machine;
 using kith::planner::Request;
 
@@ -208,25 +209,25 @@ TEST(Plan, AShareOfAGpusMemoryIsABudget) {
     }
 }
 
-// A CPU looks for directions where there are many points and queries of many dimensions, for few neighbours.
+// A CPU looks for directions where there are many queries of many dimensions: the sample costs less than it may save.
 TEST(Plan, ProjectsManyQueriesOfManyDimensions) {
     Machine m = with_gpu(0);
     m.devices.clear();
     const auto path = [&](kith::Shape shape, bool prepared = false, bool radius = false) {
         Request r = of(shape, kith::metric::Gemm::l2);
-        r.prepared = prepared;
+        r.prepared = r.ahead = prepared;
         r.all_points = radius;
         return kith::planner::make(r, m).path;
     };
-    EXPECT_EQ(kith::Path::projected, path({1 << 14, 8192, 64, 256}));
-    EXPECT_EQ(kith::Path::projected, path({1 << 14, 1, 64, 256}, true));
-    for (const kith::Shape& other : {kith::Shape{(1 << 14) - 1, 16384, 64, 10}, kith::Shape{1 << 14, 8191, 64, 256},
-                                     kith::Shape{1 << 18, 1023, 64, 256}, kith::Shape{1 << 14, 8192, 63, 256},
-                                     kith::Shape{1 << 14, 8192, 4097, 256}, kith::Shape{1 << 14, 8192, 64, 257}})
-        EXPECT_EQ(kith::Path::gemm_f32, path(other)) << other.n << " " << other.q << " " << other.d << " " << other.k;
-    EXPECT_EQ(kith::Path::gemm_f32, path({1 << 14, 8192, 64, 256}, false, true));
+    EXPECT_EQ(kith::Path::projected, path({1 << 17, 8192, 256, 10}));
+    EXPECT_EQ(kith::Path::projected, path({1 << 17, 1, 256, 1}, true));
+    for (const kith::Shape& other :
+         {kith::Shape{1 << 17, 10, 256, 10}, kith::Shape{1 << 17, 8192, 16, 10}, kith::Shape{1 << 17, 8192, 4097, 10},
+          kith::Shape{255, 8192, 256, 10}, kith::Shape{1 << 14, 8192, 256, (1 << 14) / 10 + 1}})
+        EXPECT_NE(kith::Path::projected, path(other)) << other.n << " " << other.q << " " << other.d << " " << other.k;
+    EXPECT_EQ(kith::Path::gemm_f32, path({1 << 17, 8192, 256, 10}, false, true));
     m.free_bytes = 128 << 20;
-    EXPECT_EQ(kith::Path::gemm_f32, path({1 << 14, 8192, 1024, 256}));
+    EXPECT_EQ(kith::Path::gemm_f32, path({1 << 17, 8192, 256, 10}));
     Request r = of({1 << 14, 10, 64, 5}, kith::metric::Gemm::cross_entropy);
     r.path = "projected";
     EXPECT_THROW(kith::planner::make(r, m), kith::Error);
@@ -240,6 +241,7 @@ TEST(Plan, TakesBf16WhereTheMachineHasIt) {
     m.devices.clear();
     Request r = of(large, kith::metric::Gemm::l2);
     r.shape.q = 1000;
+    r.leaves_out = false;
     m.bf16 = true;
     EXPECT_EQ(kith::Path::gemm_bf16, kith::planner::make(r, m).path);
     r.isa = "avx512";
@@ -283,7 +285,7 @@ TEST(Plan, ClustersOfAnIndex) {
         machine.devices[0].capability = capability;
         Request r = of(shape, kith::metric::Gemm::l2);
         r.prepared = prepared;
-        r.no_clusters = r.no_projection = none;
+        r.forms.clusters = r.forms.pca = none ? Form::absent : Form::unknown;
         return kith::planner::make(r, machine);
     };
     const kith::Shape shape{1 << 20, 8192, 128, 10};
@@ -311,7 +313,7 @@ TEST(Plan, RadiiOfPointsInClusters) {
     const auto plan = [&](bool in_clusters, std::int64_t memory) {
         Request r = of(shape, kith::metric::Gemm::l2);
         r.prepared = r.all_points = true;
-        r.in_clusters = in_clusters;
+        r.forms.clusters = in_clusters ? Form::ready : Form::unknown;
         r.memory = memory;
         r.chunk_points = shape.n;
         return kith::planner::make(r, with_gpu(std::int64_t{70} << 30));
@@ -366,11 +368,12 @@ TEST(Plan, LooksForDirectionsOnGpus) {
     EXPECT_LT(plan({1 << 17, (1 << 15) - 1, 256, 10}, false).workspace_bytes, once.workspace_bytes);
     EXPECT_EQ(kith::Path::gemm_f16, plan({1 << 22, 1 << 15, 768, 10}, true, std::int64_t{8} << 30).path);
     Request has = of({1 << 22, 1, 768, 10}, kith::metric::Gemm::l2);
-    has.has_projection = has.prepared = true;
+    has.forms.pca = Form::ready;
+    has.prepared = true;
     has.chunk_points = 1 << 22;
     has.data_device = 0;
     EXPECT_EQ(kith::Path::projected, kith::planner::make(has, with_gpu(std::int64_t{14} << 30)).path);
-    has.has_projection = false;
+    has.forms.pca = Form::unknown;
     EXPECT_EQ(kith::Path::gemm_f16, kith::planner::make(has, with_gpu(std::int64_t{14} << 30)).path);
     Request r = of({1 << 17, 10, 64, 5}, kith::metric::Gemm::cross_entropy);
     r.path = "projected";
@@ -452,7 +455,10 @@ TEST(Plan, ComputesEveryValueOfVeryFewQueries) {
     for (const char* const path : {"projected", "gemm-i8"})
         EXPECT_EQ(1, plan(1 << 20, 1, 512, 10, [&](Request& r) { r.path = path; }).matrix_queries) << path;
     EXPECT_EQ(0, plan(1 << 20, 1, 128, 10, [](Request& r) { r.path = "clustered"; }).matrix_queries);
-    const auto projected = [](Request& r) { r.has_projection = r.prepared = true; };
+    const auto projected = [](Request& r) {
+        r.forms.pca = Form::ready;
+        r.prepared = true;
+    };
     EXPECT_EQ(1, plan(1 << 20, 1, 1024, 10, projected).matrix_queries);
     EXPECT_EQ(1, plan(1 << 20, 1, 1536, 10, projected).matrix_queries);
     EXPECT_EQ(0, plan(1 << 20, 1, 128, 10, [](Request& r) { r.path = "exact"; }).matrix_queries);
@@ -474,15 +480,9 @@ TEST(Plan, TakesATreeOfFewDimensions) {
     EXPECT_NE(kith::Path::tree, path());
     r.prepared = true;
     EXPECT_EQ(kith::Path::tree, path());
-    r.shape.k = r.shape.n / 32;
-    EXPECT_NE(kith::Path::tree, path());
-    r.shape.k = 10;
-    r.shape.n = 1000;
-    EXPECT_NE(kith::Path::tree, path());
     r.path = "tree";
     EXPECT_EQ(kith::Path::tree, path());
     r.path = "";
-    r.shape.n = 100000;
     EXPECT_EQ(kith::Path::tree, path());
     r.path = "tree";
     r.device = "cuda";
@@ -553,34 +553,29 @@ TEST(Plan, KeepsATreeThatHasBeenMade) {
         const auto path = [&] { return kith::planner::make(r, m).path; };
         for (const std::int64_t memory : {0, 1 << 20}) {
             r.memory = memory;
-            r.has_tree = false;
+            r.forms.tree = Form::unknown;
             EXPECT_EQ(memory == 0 && free > 1 << 20, path() == kith::Path::tree);
-            r.has_tree = true;
+            r.forms.tree = Form::ready;
             EXPECT_EQ(kith::Path::tree, path());
-            r.shape.k = r.shape.n / 32;
-            EXPECT_NE(kith::Path::tree, path());
-            r.shape.k = 10;
         }
     }
 }
 
-// Of few dimensions squared differences are filtered as they are, on either device; elements that f32 does not hold,
-// where the form takes them rounded.
+// On a GPU squared differences of few dimensions are filtered as they are; elements that f32 does not hold, where the
+// form takes them rounded.
 TEST(Plan, TakesTheDirectFormOfFewDimensions) {
     Request r = of(large, kith::metric::Gemm::l2);
     r.metric.traits.direct = kith::metric::Direct::squares;
-    for (const char* device : {"cpu", "cuda"}) {
-        r.device = device;
-        for (const std::int64_t d : {1, 8, 9}) {
-            for (const kith::ElementType type : {kith::ElementType::f32, kith::ElementType::f64}) {
-                r.shape.d = d;
-                for (const bool rounds : {false, true}) {
-                    r.shape.type = type;
-                    r.metric.rounds = rounds;
-                    const bool direct =
-                        kith::planner::make(r, with_gpu(std::int64_t{70} << 30)).path == kith::Path::direct_f32;
-                    EXPECT_EQ(d <= 8 && (type == kith::ElementType::f32 || rounds), direct) << device << ", " << d;
-                }
+    r.device = "cuda";
+    for (const std::int64_t d : {1, 8, 9}) {
+        for (const kith::ElementType type : {kith::ElementType::f32, kith::ElementType::f64}) {
+            r.shape.d = d;
+            for (const bool rounds : {false, true}) {
+                r.shape.type = type;
+                r.metric.rounds = rounds;
+                const bool direct =
+                    kith::planner::make(r, with_gpu(std::int64_t{70} << 30)).path == kith::Path::direct_f32;
+                EXPECT_EQ(d <= 8 && (type == kith::ElementType::f32 || rounds), direct) << d;
             }
         }
     }
@@ -627,7 +622,7 @@ TEST(Plan, KeepsEveryBudget) {
     }
 }
 
-// One call rounds its points to 8 bits for fewer queries than it looks for directions for.
+// One call rounds its points to 8 bits for many queries, where they have too few dimensions for directions.
 TEST(Plan, RoundsToBytesForSomeQueries) {
     Machine m = with_gpu(0);
     m.devices.clear();
@@ -640,22 +635,12 @@ TEST(Plan, RoundsToBytesForSomeQueries) {
         (change(r), ...);
         return kith::planner::make(r, m).path;
     };
-    EXPECT_EQ(kith::Path::gemm_bf16, path({100000, 767, 128, 10}));
-    EXPECT_EQ(kith::Path::gemm_i8, path({100000, 768, 128, 10}));
-    EXPECT_EQ(kith::Path::gemm_i8, path({100000, 768, 4096, 10}));
-    EXPECT_EQ(kith::Path::gemm_bf16, path({80000, 1535, 64, 10}));
-    EXPECT_EQ(kith::Path::gemm_i8, path({80000, 1536, 64, 10}));
-    EXPECT_EQ(kith::Path::gemm_bf16, path({20000, 4096, 63, 10}));
-    EXPECT_EQ(kith::Path::gemm_bf16, path({16383, 4096, 128, 10}));
-    EXPECT_EQ(kith::Path::gemm_i8, path({16384, 4096, 128, 32}));
-    EXPECT_EQ(kith::Path::gemm_bf16, path({16384, 4096, 128, 33}));
-    EXPECT_EQ(kith::Path::gemm_i8, path({16384, 4096, 1024, 256}));
-    EXPECT_EQ(kith::Path::gemm_bf16, path({16384, 4096, 1024, 257}));
-    EXPECT_EQ(kith::Path::projected, path({1 << 17, 1024, 128, 10}));
-    EXPECT_EQ(kith::Path::gemm_bf16, path({100000, 768, 128, 10}, [](Request& r) { r.leaves_out = false; }));
-    EXPECT_EQ(kith::Path::gemm_f32, path({100000, 768, 128, 10}, [](Request& r) { r.isa = "avx2"; }));
+    EXPECT_EQ(kith::Path::gemm_i8, path({1 << 20, 8192, 32, 10}));
+    EXPECT_EQ(kith::Path::gemm_bf16, path({1 << 20, 100, 32, 10}));
+    EXPECT_EQ(kith::Path::gemm_bf16, path({1 << 20, 8192, 32, 10}, [](Request& r) { r.leaves_out = false; }));
+    EXPECT_EQ(kith::Path::gemm_f32, path({1 << 20, 8192, 32, 10}, [](Request& r) { r.isa = "avx2"; }));
     m.vnni = false;
-    EXPECT_EQ(kith::Path::gemm_bf16, path({100000, 768, 128, 10}));
+    EXPECT_EQ(kith::Path::gemm_bf16, path({1 << 20, 8192, 32, 10}));
 }
 
 // What a path's queries take in tiles of matrix registers, as these have them.
@@ -877,7 +862,7 @@ TEST(PlanSelection, WhatASelectorCannotDoIsRefused) {
     older.devices[0].capability = 80;
     EXPECT_TRUE(has(refusal_of_selection(r, older), "at most 32768 values"));
     r.selector = "sampled-buckets";
-    r.enqueue = true;
+    r.selected.enqueue = true;
     EXPECT_TRUE(has(refusal_of_selection(r, with_large_gpu), "only enqueued"));
 }
 
@@ -887,16 +872,16 @@ TEST(PlanSelection, ChoosesOneThatServes) {
             for (std::int64_t k = 1; k <= cols; k = k * 3 + 1) {
                 for (const char* order : {"", "ascending", "descending"}) {
                     Request r = selecting(rows, cols, k);
-                    r.order = order;
-                    r.largest = k % 2;
-                    r.sorted = k % 5 != 0;
-                    r.enqueue = k % 7 == 0;
+                    r.selected.order = order;
+                    r.selected.largest = k % 2;
+                    r.selected.sorted = k % 5 != 0;
+                    r.selected.enqueue = k % 7 == 0;
                     r.shape.type = k % 3 ? kith::ElementType::f32 : kith::ElementType::f64;
                     const kith::Plan p = kith::planner::selection(r, with_large_gpu);
                     const kith::gpu::Selector* const s = kith::gpu::find_selector(p.selector);
                     ASSERT_NE(nullptr, s);
                     EXPECT_TRUE(kith::gpu::serves(
-                        *s, {.n = cols, .rows = rows, .k = k, .f64 = k % 3 == 0, .enqueue = r.enqueue}))
+                        *s, {.n = cols, .rows = rows, .k = k, .f64 = k % 3 == 0, .enqueue = r.selected.enqueue}))
                         << p.selector;
                     EXPECT_TRUE(has(p.why, "selector " + p.selector + ": ")) << p.why;
                     EXPECT_LE(p.workspace_bytes, std::int64_t{35} << 30);
@@ -916,9 +901,9 @@ TEST(PlanSelection, TheOrderHintMeansWhatLargestMakesOfIt) {
     EXPECT_TRUE(no.fits({.n = 100, .rows = 1, .k = 10}));
     EXPECT_FALSE(no.fits({.n = 100, .rows = 1, .k = 11}));
     Request down = selecting(10, 1 << 20, 10), up = down;
-    down.order = "descending";
-    up.order = "ascending";
-    up.largest = true;
+    down.selected.order = "descending";
+    up.selected.order = "ascending";
+    up.selected.largest = true;
     const kith::Plan p = kith::planner::selection(down, with_large_gpu);
     EXPECT_EQ(p, kith::planner::selection(up, with_large_gpu));
     EXPECT_EQ(p.selector, kith::gpu::choose_selector({.n = 1 << 20, .rows = 10, .k = 10, .improving = true}).selector);

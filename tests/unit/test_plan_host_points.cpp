@@ -192,7 +192,7 @@ TEST(PlanHostPoints, AreThoseThatWerePrepared) {
     }
     r.path.clear();
     r.shape.graph = true;
-    r.no_clusters = true;
+    r.forms.clusters = kith::planner::Form::absent;
     r.shape.d = 64;
     r.shape.n = r.shape.q = r.chunk_points = 300'000;
     EXPECT_FALSE(plan_of(r).symmetric) << "that takes the points on the device";

@@ -62,6 +62,18 @@ std::shared_ptr<const Plan> DeviceIndex::plan(std::int64_t q, std::int64_t k, bo
     return made;
 }
 
+planner::Forms DeviceIndex::forms() const {
+    using planner::Form;
+    const auto found = [](bool is) { return is ? Form::ready : Form::absent; };
+    const bool boxes = prepared_.cpu ? cpu::boxes_pay(*prepared_.cpu)
+                                     : prepared_.gpu && gpu::boxes_pay(*prepared_.gpu);
+    planner::Forms forms{.tree = found(has_tree()), .boxes = found(boxes)};
+    if (!prepared_.gpu) return forms;
+    forms.pca = found(gpu::has_projection(*prepared_.gpu));
+    forms.clusters = found(in_clusters());
+    return forms;
+}
+
 Plan DeviceIndex::make_plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type,
                             const Options& call, double share, bool all_points) const {
     Options merged = call;
@@ -84,14 +96,7 @@ Plan DeviceIndex::make_plan(std::int64_t q, std::int64_t k, bool graph, ElementT
         asked.host_path = prepared_.plan.path;
         asked.share = share;
         asked.prepared = to_come_;
-        asked.has_tree = has_tree();
-        asked.boxes_pay = prepared_.cpu ? cpu::boxes_pay(*prepared_.cpu)
-                                        : prepared_.gpu && gpu::boxes_pay(*prepared_.gpu);
-        asked.no_boxes = !asked.boxes_pay;
-        asked.has_projection = prepared_.gpu && gpu::has_projection(*prepared_.gpu);
-        asked.no_projection = prepared_.gpu && !asked.has_projection;
-        asked.in_clusters = in_clusters();
-        asked.no_clusters = prepared_.gpu && !asked.in_clusters;
+        asked.forms = forms();
         asked.all_points = all_points;
         return planner::make(asked, machine(merged.device));
     };

@@ -9,6 +9,7 @@
 
 #include "api/run.h"
 #include "kith/plan.h"
+#include "plan/planner.h"
 
 namespace kith::api {
 
@@ -72,6 +73,7 @@ private:
                                      bool& fresh) const;
     Plan make_plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type,
                    const Options& call, double share, bool all_points = false) const;
+    planner::Forms forms() const;
     bool has_tree() const {
         return prepared_.cpu ? cpu::has_tree(*prepared_.cpu)
                              : prepared_.gpu && gpu::has_tree(*prepared_.gpu);

@@ -140,6 +140,32 @@ constexpr std::int64_t least_guessed = 1024;
 constexpr std::int64_t most_spared = 64, readings_of_scan = 4;
 using strategy::Causes, strategy::Numbers, strategy::Queries, strategy::raise;
 
+// Puts the neighbours of each answered query together, of all ranges of the points.
+void merge_ranges(NearestCall& call, std::vector<std::vector<TopK>>& partial, const TaskSchedule& c,
+                  const Numbers& numbers, const std::vector<std::atomic<bool>>& unanswered,
+                  int threads) {
+    constexpr std::int64_t grain = 16;
+    constexpr double per_neighbour = 0.1;  // microseconds
+    const std::int64_t q = std::ssize(numbers);
+    const auto merge = [&](std::int64_t i) {
+        if (unanswered[static_cast<std::size_t>(i)]) return;
+        const auto best_of = [&](std::int64_t range) -> TopK& {
+            return partial[static_cast<std::size_t>(i / c.block * c.ranges + range)]
+                          [static_cast<std::size_t>(i % c.block)];
+        };
+        for (std::int64_t r = 1; r < c.ranges; ++r) best_of(0).merge(best_of(r));
+        call.results.put(numbers[static_cast<std::size_t>(i)], best_of(0));
+    };
+    const machine::ThreadPool::Cost cost(static_cast<double>(q * c.ranges * call.search.k) *
+                                         per_neighbour);
+    watched_tasks(
+        threads, (q + grain - 1) / grain, call.progress, "search",
+        [&](std::int64_t task, int) {
+            for (std::int64_t i = task * grain; i < std::min(q, (task + 1) * grain); ++i) merge(i);
+        },
+        cost);
+}
+
 // Answers queries `numbers`, and returns those without an answer. `make_filter(shortlist, count)`
 // prepares a block's queries, evaluates groups for them and follows thresholds.
 template <class MakeFilter>
@@ -211,20 +237,10 @@ Numbers search_blocks(NearestCall& call, const Search& s, const Numbers& numbers
                   cost(n, q, s.points.rows.cols));
     Numbers left;
     if (progress.cancelled()) return left;
-    for (std::int64_t i = 0; i < q; ++i) {
-        const std::int64_t number = numbers[static_cast<std::size_t>(i)];
-        if (unanswered[static_cast<std::size_t>(i)]) {
-            left.push_back(number);
-            continue;
-        }
-        if (c.ranges == 1) continue;
-        const auto best_of = [&](std::int64_t range) -> TopK& {
-            return partial[static_cast<std::size_t>(i / c.block * c.ranges + range)]
-                          [static_cast<std::size_t>(i % c.block)];
-        };
-        for (std::int64_t r = 1; r < c.ranges; ++r) best_of(0).merge(best_of(r));
-        results.put(number, best_of(0));
-    }
+    if (c.ranges > 1) merge_ranges(call, partial, c, numbers, unanswered, threads);
+    for (std::int64_t i = 0; i < q; ++i)
+        if (unanswered[static_cast<std::size_t>(i)])
+            left.push_back(numbers[static_cast<std::size_t>(i)]);
     for (const double count : distance_keys) call.report.candidates += count;
     return left;
 }

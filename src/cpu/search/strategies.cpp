@@ -121,6 +121,10 @@ const char* text(When when) {
     return "";
 }
 
+bool rows_serve(MetricId metric, ElementType type, std::int64_t queries, std::int64_t d) {
+    return queries <= max_row_queries && row_filter_serves(metric, type, d);
+}
+
 Path path_behind_tree(const metric::Traits& traits, std::int64_t d) {
     const bool direct = has_direct(traits) && (!has_products(traits) || d <= direct_dimensions);
     return direct ? Path::direct_f32 : Path::gemm_f32;

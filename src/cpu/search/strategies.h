@@ -93,6 +93,9 @@ struct Outline {
 };
 Steps steps_of(const Outline& outline);
 
+// Whether so few queries are compared with the points' own rows, where nothing is packed for them.
+bool rows_serve(MetricId metric, ElementType type, std::int64_t queries, std::int64_t d);
+
 // The filter that takes the place of a tree.
 Path path_behind_tree(const metric::Traits& traits, std::int64_t d);
 

@@ -1,0 +1,33 @@
+// The path of a search: which one serves it, and takes least.
+#pragma once
+
+#include <string>
+
+#include "plan/costs.h"
+#include "plan/planner.h"
+
+namespace kith::planner {
+
+// A path, and what its sentence in Plan::why says beside what the path is.
+struct Choice {
+    Path path = Path::exact;
+    std::string because;
+    double seconds = 0;  // by the planner's rates; 0: there are none
+};
+
+// `device`: the GPU, or null. Throws invalid_argument for a path that is unknown or cannot serve.
+Choice choose_path(const Request& request, const Machine::Device* device, const Machine& machine);
+
+// Seconds of a search by a plan of a CPU, where a sample may decide what is likely; infinity where
+// rates are absent.
+double planned_seconds(const CostRates& rates, const Request& request, const Plan& plan);
+
+// The strategy of the CPU that Options::path puts ahead of the planner's choice; "": none.
+std::string first_of(const Request& request, bool gpu);
+// The path whose tiles a tree's plan has on a GPU, for queries that look at too many points.
+Path behind_tree(const Request& request, const Machine::Device& device, const Machine& machine);
+// Whether a sample of the points is asked about boxes.
+bool tries_tree(const Request& request, const Machine::Device* device, const Machine& machine,
+                const Plan& plan);
+
+}  // namespace kith::planner
