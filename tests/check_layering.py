@@ -105,7 +105,7 @@ def check_oracle(root):
 
 def check_without_cuda(root):
     """What tests that need no GPU call of the GPU's code is compiled where there is no CUDA as well."""
-    compiled = re.search(r"list\(APPEND kith_sources (gpu/[^)]*)\)", (root / "src" / "CMakeLists.txt").read_text()).group(1)
+    compiled = re.search(r"set\(gpu_on_host ([^)]*)\)", (root / "src" / "CMakeLists.txt").read_text()).group(1)
     tests = [*(root / "tests" / "unit").glob("*.cpp"), *(root / "tests" / "papers").glob("*.cpp")]
     for path in sorted(tests):
         for number, line in enumerate(path.read_text().splitlines(), 1):
