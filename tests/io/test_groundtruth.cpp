@@ -111,6 +111,7 @@ TEST_F(GroundTruth, PreparesAShardOnce) {
     groundtruth::Stop stop({});
     Options options;
     options.device = "cpu";
+    options.path = "gemm-f32";  // the full scan prepares nothing
     groundtruth::UnitSearch search(job, options, stop);
     ProgressMeter::milliseconds_between = 0;
     std::vector<int> prepared;
