@@ -10,12 +10,11 @@ namespace kith::gpu {
 
 namespace {
 
-// Calls use(value, count) for every run of equal values. All are equal where nothing went wrong, as
-// a small search should find out fast.
+// Calls use(value, count) for every run of equal values. Mostly all are equal.
 template <class T, class Use>
-void for_each_run(const T* first, const T* end, Use use) {
-    if (first == end) return;
-    if (std::count(first, end, *first) == end - first) return use(*first, end - first);
+void for_each_run_of(const T* first, const T* end, Use use) {
+    if (first != end && std::count(first, end, *first) == end - first)
+        return use(*first, end - first);
     while (first != end) {
         const T* const next =
             std::find_if(first, end, [value = *first](T other) { return other != value; });
@@ -26,10 +25,26 @@ void for_each_run(const T* first, const T* end, Use use) {
 
 }  // namespace
 
+AttemptLog::State* AttemptLog::states() {
+    if (states_.empty()) states_.assign(static_cast<std::size_t>(queries_), of_all_);
+    return states_.data();
+}
+
+template <class Use>
+void AttemptLog::for_each_run(std::int64_t first, std::int64_t count, Use use) const {
+    if (count == 0) return;
+    if (states_.empty()) return use(of_all_, count);
+    for_each_run_of(states_.data() + first, states_.data() + first + count, use);
+}
+
 void AttemptLog::took(Step step, std::int64_t first, std::int64_t count) {
-    State* const states = states_.data() + base_ + first;
-    for (std::int64_t i = 0; i < count; ++i) states[i] |= bit(step);
     of(step).ran |= count > 0;
+    if (states_.empty() && count == queries_) {
+        of_all_ |= bit(step);
+        return;
+    }
+    State* const states = this->states() + base_ + first;
+    for (std::int64_t i = 0; i < count; ++i) states[i] |= bit(step);
 }
 
 void AttemptLog::left(Step step, exact::Cause cause, std::int64_t queries) {
@@ -47,7 +62,7 @@ void AttemptLog::lap(Step step) {
 }
 
 void AttemptLog::mark(std::int64_t query, Outcome outcome, exact::Cause cause) {
-    State& state = states_[static_cast<std::size_t>(base_ + query)];
+    State& state = states()[base_ + query];
     const State steps = state & ((State{1} << outcome_at) - 1), was = state >> outcome_at & 0xff,
                 because = state >> cause_at;
     state = steps | std::max<State>(was, outcome) << outcome_at |
@@ -55,14 +70,18 @@ void AttemptLog::mark(std::int64_t query, Outcome outcome, exact::Cause cause) {
 }
 
 void AttemptLog::forget(std::int64_t first, std::int64_t count) {
-    std::fill_n(states_.begin() + base_ + first, count, State{0});
+    if (count == queries_) {
+        states_.clear();
+        of_all_ = 0;
+        return;
+    }
+    std::fill_n(states() + base_ + first, count, State{0});
 }
 
 void AttemptLog::count_outcomes(std::int64_t count, Report& report) const {
     const std::int64_t before = report.certified;
     exact::Fallbacks fallbacks;
-    const State* const first = states_.data() + base_;
-    for_each_run(first, first + count, [&](State state, std::int64_t queries) {
+    for_each_run(base_, count, [&](State state, std::int64_t queries) {
         const State outcome = state >> outcome_at & 0xff;
         if (outcome == first_try) {
             report.certified += queries;
@@ -83,17 +102,15 @@ const char* AttemptLog::why_left(Step step, const Noted& noted) {
 }
 
 void AttemptLog::write(const Plan& plan, Report& report) const {
-    if (states_.empty()) return;
+    if (queries_ == 0) return;
     std::array<std::int64_t, step_count> took{}, certified{};
-    for_each_run(states_.data(), states_.data() + states_.size(),
-                 [&](State state, std::int64_t queries) {
-                     const State steps = state & ((State{1} << outcome_at) - 1);
-                     for (State rest = steps; rest; rest &= rest - 1)
-                         took[static_cast<std::size_t>(std::countr_zero(rest))] += queries;
-                     if (steps)
-                         certified[static_cast<std::size_t>(std::bit_width(steps)) - 1] += queries;
-                 });
-    if (plan.first == strategies::noop.name) took[0] = std::ssize(states_);
+    for_each_run(0, queries_, [&](State state, std::int64_t queries) {
+        const State steps = state & ((State{1} << outcome_at) - 1);
+        for (State rest = steps; rest; rest &= rest - 1)
+            took[static_cast<std::size_t>(std::countr_zero(rest))] += queries;
+        if (steps) certified[static_cast<std::size_t>(std::bit_width(steps)) - 1] += queries;
+    });
+    if (plan.first == strategies::noop.name) took[0] = queries_;
     std::vector<TraceEntry> entries;
     entries.reserve(4);
     for (std::size_t i = 0; i < noted_.size(); ++i) {

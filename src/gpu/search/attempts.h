@@ -23,8 +23,7 @@ public:
     // How a query was answered, for the counters of the report.
     enum Outcome : std::uint8_t { first_try, retried, scanned };
 
-    explicit AttemptLog(std::int64_t queries)
-        : states_(static_cast<std::size_t>(queries)), last_(Clock::now()) {}
+    explicit AttemptLog(std::int64_t queries) : queries_(queries), last_(Clock::now()) {}
 
     // The queries of the calls below are counted from this one on.
     void count_from(std::int64_t first) { base_ = first; }
@@ -72,8 +71,16 @@ private:
     };
     const Noted& of(Step step) const { return noted_[static_cast<std::size_t>(step)]; }
     Noted& of(Step step) { return noted_[static_cast<std::size_t>(step)]; }
+    // The states of the queries, one each from now on.
+    State* states();
+    // Calls use(state, queries) for every run of equal states among queries [first, first + count).
+    template <class Use>
+    void for_each_run(std::int64_t first, std::int64_t count, Use use) const;
     static const char* why_left(Step step, const Noted& noted);
 
+    std::int64_t queries_;
+    State of_all_ = 0;  // the state of every query, while states_ is empty: a large search writes
+                        // nothing for each query unless queries differ
     std::vector<State> states_;
     std::array<Noted, step_count> noted_{};
     std::int64_t base_ = 0;
