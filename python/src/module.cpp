@@ -162,7 +162,7 @@ TraceState trace_of(const Report& r) {
 }
 
 // A list of kith._results.Attempt.
-nb::list attempts_of(const Report& r) {
+nb::list attempts_of(const CountedReport& r) {
     const nb::object attempt = imported("kith._results", "Attempt");
     nb::list out;
     for (const TraceEntry& e : r.trace)
