@@ -148,7 +148,7 @@ using TraceState = std::vector<std::tuple<std::string, std::int64_t, std::int64_
 using ReportState = std::tuple<std::string, std::string, int, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                                double, double, double, double, double, FallbackState, TraceState, NanRows, NanRows>;
 
-FallbackState fallbacks_of(const Report& r) {
+FallbackState fallbacks_of(const CountedReport& r) {
     FallbackState out;
     for (const Fallback& f : r.fallbacks) out.emplace_back(f.queries, f.scanned, f.why, f.help);
     return out;

@@ -85,6 +85,14 @@ def test_trace() -> None:
     assert all(entry.queries == entry.certified + entry.left and entry.seconds >= 0 for entry in trace)
 
 
+def test_fallbacks() -> None:
+    rows = np.zeros((3000, 70), np.float32)  # equal rows: ties that a filter cannot tell apart
+    report = kith.search(rows, rows[:20], 3, path="gemm-f32", device="cpu").report
+    assert sum(count for count, _, _, _ in report.fallbacks) == report.retried + report.scanned
+    for name in dir(report):
+        getattr(report, name)
+
+
 def test_results() -> None:
     found = kith.search(POINTS, QUERIES, 3)
     distances, indices = found
@@ -94,6 +102,7 @@ def test_results() -> None:
         np.testing.assert_array_equal(other.indices, indices)
         assert other.report is not None and other.report.pairs == 4000
         assert other.report.trace == found.report.trace
+        assert other.report.fallbacks == found.report.fallbacks
     assert found._replace(indices=None).report is found.report
     assert type(found)._make([1, 2]) == type(found)(1, 2) == (1, 2)
 
