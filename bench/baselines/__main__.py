@@ -23,7 +23,7 @@ def parse():
                    "and faiss gets larger blocks; shipped: as they come")
     p.add_argument("--path", default="", help="force kith's path by name")
     p.add_argument("--readme", action="store_true",
-                   help="on cuda k 10, 100 and 1000; and the README's table at the end, in Markdown")
+                   help="on cuda k 10, 100 and 1000; and a table at the end, in Markdown")
     p.add_argument("--n", type=int, metavar="N", help="at most this many points: a trial run")
     p.add_argument("--sample", type=int, default=None, metavar="Q",
                    help="queries that the binary64 oracle answers (default 32, on cuda 64)")
