@@ -16,6 +16,7 @@
 #include <optional>
 
 #include "api/request.h"
+#include "exact/metric_spec.h"
 #include "exact/refuse.h"
 #include "kith/error.h"
 #include "machine/lasting.h"
@@ -184,7 +185,7 @@ std::string calibration_text(const std::vector<MeasuredRate>& rates, const std::
 
 MeasuredTime time_by_costs(const Shape& shape, const Options& options, const Plan& plan) {
     const MetricId id = computed_metric(options.metric);
-    if (plan.device != host_memory || id == MetricId::formula || id == MetricId::functor) return {};
+    if (plan.device != host_memory || is_user_metric(id)) return {};
     MetricSpec metric;
     metric.id = id;
     metric.params = {

@@ -27,7 +27,7 @@ int threads_of(const Options& o) {
 planner::MetricFacts facts(const MetricSpec& m) {
     planner::MetricFacts f;
     f.id = m.id;
-    f.user = m.id == MetricId::formula || m.id == MetricId::functor;
+    f.user = is_user_metric(m.id);
     f.user_device = m.id != MetricId::functor || m.functor->device;
     f.traits = traits_of(m.id);
     f.has_aux = !f.user && cpu::metric_kernels(m.id, cpu::Isa::baseline).aux > 0;

@@ -14,6 +14,11 @@ struct Program;
 
 namespace kith {
 
+// A formula or a functor: no table of kernels has it.
+constexpr bool is_user_metric(MetricId id) {
+    return id == MetricId::formula || id == MetricId::functor;
+}
+
 // A validated metric: parameters are complete, and constants are owned.
 struct MetricSpec {
     MetricId id = MetricId::sqeuclidean;

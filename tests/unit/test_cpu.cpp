@@ -13,8 +13,10 @@
 
 #include "cpu/backend.h"
 #include "cpu/metric/kernels.h"
+#include "cpu/search/strategies.h"
 #include "exact/canonical.h"
 #include "exact/element.h"
+#include "exact/metric_spec.h"
 #include "formula/program.h"
 #include "kith/functor.h"
 #include "metric/all.h"
@@ -94,6 +96,17 @@ void kernels_match(MetricId id, double p, bool packed) {
     }
 #include "kith/metrics.def"
 #undef KITH_METRIC
+// No table has a user's metric: nothing is read behind its end.
+TEST(MetricKernels, UsersMetricsHaveNoTraits) {
+    for (const MetricId id : {MetricId::formula, MetricId::functor}) {
+        const metric::Traits traits = cpu::metric_traits(id), none;
+        EXPECT_TRUE(is_user_metric(id));
+        EXPECT_EQ(none.monotone, traits.monotone);
+        EXPECT_EQ(none.direct, traits.direct);
+        EXPECT_EQ(none.gemm, traits.gemm);
+        EXPECT_FALSE(cpu::rows_serve(id, ElementType::f32, 1, 4));
+    }
+}
 TEST(MetricKernels, minkowski_fractional) {
     kernels_match<metric::Minkowski>(MetricId::minkowski, 1.7, false);
 }

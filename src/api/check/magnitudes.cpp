@@ -29,7 +29,7 @@ constexpr double least_row = 0x1p-200, largest_row = 0x1p200;
 constexpr double double_unit = 0x1p-53;
 
 const cpu::MetricKernels* kernels_of(const MetricSpec& metric) {
-    if (metric.id == MetricId::formula || metric.id == MetricId::functor) return nullptr;
+    if (is_user_metric(metric.id)) return nullptr;
     return &cpu::metric_kernels(metric.id, cpu::Isa::baseline);
 }
 

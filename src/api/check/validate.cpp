@@ -204,8 +204,7 @@ void check_lengths(const MatrixView& lengths, const MatrixView& m) {
 }
 
 metric::Traits traits_of(MetricId id) {
-    if (id == MetricId::formula || id == MetricId::functor) return {};
-    return cpu::metric_kernels(id, cpu::Isa::baseline).traits;
+    return cpu::metric_traits(id);
 }
 
 MetricId computed_metric(const Metric& m) {

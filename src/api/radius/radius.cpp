@@ -17,6 +17,7 @@
 #include "cpu/search/radius/radius_search.h"
 #include "cpu/search/tree/ball.h"
 #include "exact/element.h"
+#include "exact/metric_spec.h"
 #include "exact/refuse.h"
 #include "gpu/backend.h"
 #include "kith/kith.h"
@@ -33,7 +34,7 @@ namespace {
 constexpr std::int64_t least_asked = 16 << 20;
 
 bool has_negative(const MetricSpec& metric) {
-    if (metric.id == MetricId::formula || metric.id == MetricId::functor) return true;
+    if (is_user_metric(metric.id)) return true;
     const metric::Traits traits = traits_of(metric.id);
     return traits.similarity || traits.gemm == metric::Gemm::cross_entropy;
 }

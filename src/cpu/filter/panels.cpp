@@ -193,7 +193,7 @@ std::shared_ptr<const Filter> Filter::make_of(const MatrixView& points, const Me
     const MatrixView& m = points;
     auto filter = std::make_shared<Filter>();
     Filter& f = *filter;
-    const metric::Traits& traits = metric_kernels(metric.id, isa).traits;
+    const metric::Traits traits = metric_traits(metric.id);
     f.form_.own = f.form_.metric =
         rounding == Rounding::direct ? metric::Gemm::none : metric::product_form(traits);
     f.form_.d = m.cols;

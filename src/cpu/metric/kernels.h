@@ -34,6 +34,9 @@ inline bool has_root(const MetricKernels& kernels, const metric::Params& params)
            (kernels.traits.root == metric::Root::power && params.p != 1);
 }
 
+// The id is a built-in metric's: a user's metric has no kernels here.
 const MetricKernels& metric_kernels(MetricId id, Isa isa);
+// Those of a user's metric are the defaults: nothing is known of it.
+metric::Traits metric_traits(MetricId id);
 
 }  // namespace kith::cpu

@@ -12,7 +12,7 @@ class ReportedDistance {
 public:
     ReportedDistance() = default;  // reports the rank itself
     explicit ReportedDistance(const MetricSpec& metric) {
-        if (metric.id == MetricId::formula || metric.id == MetricId::functor) return;
+        if (is_user_metric(metric.id)) return;
         const MetricKernels& kernels = metric_kernels(metric.id, Isa::baseline);
         report_ = kernels.report;
         wide_ = metric.wide && has_root(kernels, metric.params);

@@ -73,7 +73,7 @@ constexpr exact::BoxLimits box_limits{.sampled_rows = 512, .most_in_boxes = 1.0 
 
 bool sample_says_boxes(const Points& points, Isa isa, ProgressMeter& progress) {
     const MatrixView& rows = points.rows;
-    const metric::Traits& traits = metric_kernels(points.metric.id, isa).traits;
+    const metric::Traits traits = metric_traits(points.metric.id);
     const exact::BoxTrial trial{
         .traits = traits, .d = rows.cols, .n = rows.rows, .leaf = leaf_points, .axes = rows.cols};
     return exact::boxes_pay(trial, box_limits, [&](std::int64_t count) {

@@ -317,7 +317,7 @@ bool filter_guessing(NearestCall& call, Rounding rounding, const Numbers& number
 // answering them without, each in that many readings of the rows. Logarithms are as long as many.
 bool spared(const NearestCall& call, Rounding rounding, std::int64_t queries,
             std::int64_t readings) {
-    const metric::Traits& traits = metric_kernels(call.points.metric.id, call.isa).traits;
+    const metric::Traits traits = metric_traits(call.points.metric.id);
     return call.filtered() && metric::product_form(traits) != metric::Gemm::cross_entropy &&
            !call.points.packed(call.isa, rounding) &&
            call.spared_before + queries * readings <= most_spared;

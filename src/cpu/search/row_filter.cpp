@@ -33,7 +33,8 @@ bool has_nan(const float* row, std::int64_t d) {
 }  // namespace
 
 bool row_filter_serves(MetricId metric, ElementType type, std::int64_t d) {
-    if (type != ElementType::f32 || d > max_filter_dimensions) return false;
+    if (type != ElementType::f32 || d > max_filter_dimensions || is_user_metric(metric))
+        return false;
     const MetricKernels& kernels = metric_kernels(metric, Isa::baseline);
     const metric::Traits& t = kernels.traits;
     return kernels.identity_map &&
@@ -55,7 +56,7 @@ RowFilter::RowFilter(const Search& search, Shortlist& list, std::int64_t count)
       d_(search.points.rows.cols),
       errors_(static_cast<std::size_t>(count), 0.0f),
       queries_(count * d_) {
-    const metric::Traits& traits = metric_kernels(points_.metric.id, search.isa).traits;
+    const metric::Traits traits = metric_traits(points_.metric.id);
     form_ = traits.direct != metric::Direct::none ? metric::Gemm::none : traits.gemm;
     const TileKernels& tiles = tile_kernels(search.isa);
     sweep_ = tiles.sweep[static_cast<int>(sweep_form(traits.direct))];

@@ -39,7 +39,7 @@ public:
     NearestDriver(const Points& points, const MatrixView& queries, bool graph, const Plan& plan,
                   ProgressMeter& progress, const Results& results, Report& report, bool only)
         : isa_(isa_named(plan.isa)),
-          traits_(metric_kernels(points.metric.id, isa_).traits),
+          traits_(metric_traits(points.metric.id)),
           chain_(queries.rows, report),
           call_{.points = points,
                 .queries = queries,
@@ -236,7 +236,7 @@ private:
     }
 
     Isa isa_;
-    const metric::Traits& traits_;
+    metric::Traits traits_;
     Chain chain_;
     NearestCall call_;
     bool begun_ = false, again_ = false, looked_ = false, found_ = false, direct_ran_ = false;

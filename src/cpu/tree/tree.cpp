@@ -39,7 +39,7 @@ MappedRows map_rows(const MatrixView& rows, std::int64_t first, std::int64_t cou
 
 std::shared_ptr<const Tree> Tree::make(const MatrixView& rows, const MetricSpec& metric, Isa isa,
                                        int threads, ProgressMeter& progress) {
-    if (!metric_kernels(metric.id, isa).traits.monotone) return nullptr;
+    if (!metric_traits(metric.id).monotone) return nullptr;
     MappedRows mapped = map_rows(rows, 0, rows.rows, metric, isa, threads, progress, "prepare");
     progress.throw_if_cancelled();
     auto tree = std::make_shared<Tree>();

@@ -195,8 +195,7 @@ DeviceMetric device_metric(const MetricSpec& spec, bool filter, cudaStream_t str
     m.spec = spec;
     m.params = spec.params;
     m.params.constants = nullptr;
-    if (spec.id != MetricId::formula && spec.id != MetricId::functor)
-        m.kernels = &metric_kernels(spec.id);
+    if (!is_user_metric(spec.id)) m.kernels = &metric_kernels(spec.id);
     if (spec.constants) {
         m.constants = Buffer<double>(static_cast<std::int64_t>(spec.constants->size()), stream);
         if (m.kernels->traits.whole_vector)

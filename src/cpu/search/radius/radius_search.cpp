@@ -270,7 +270,7 @@ private:
         return {.task = strategy::Task::within,
                 .plan = plan,
                 .metric = points.metric.id,
-                .traits = metric_kernels(points.metric.id, isa).traits,
+                .traits = metric_traits(points.metric.id),
                 .type = points.rows.type,
                 .queries = request.queries.rows,
                 .d = points.rows.cols,

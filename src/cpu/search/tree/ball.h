@@ -15,7 +15,7 @@ namespace kith::cpu {
 class Ball {
 public:
     Ball(const MetricSpec& metric, double r, bool open) : r_(r), open_(open), reported_(metric) {
-        const bool user = metric.id == MetricId::formula || metric.id == MetricId::functor;
+        const bool user = is_user_metric(metric.id);
         if (!user) {
             const MetricKernels& kernels = metric_kernels(metric.id, Isa::baseline);
             similarity_ = kernels.traits.similarity;
