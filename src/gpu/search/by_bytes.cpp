@@ -20,10 +20,8 @@ bool serves_by_bytes(const SearchContext& context) {
 
 namespace {
 
-// Delivers the neighbours of a tile of queries. Returns the rows in the tile that have no
-// certificate.
-std::vector<std::int64_t> search_tile(const SearchContext& context, std::int64_t first,
-                                      std::int64_t count) {
+// Delivers the neighbours of a tile of queries. Returns those that have no certificate.
+LeftQueries search_tile(const SearchContext& context, std::int64_t first, std::int64_t count) {
     const Chunk& chunk = context.points.resident;
     const std::int64_t k = context.k;
     const DeviceRows rows = load_queries(context, first, count);
@@ -37,7 +35,7 @@ std::vector<std::int64_t> search_tile(const SearchContext& context, std::int64_t
     assign_rows(lists, found.result.keys.get(), found.result.ids.get(), 0, count, k,
                 context.stream);
     deliver(context, lists, first, count);
-    return uncertain_rows(found, context.report.candidates, context.stream).rows;
+    return left_by(found, context.report.candidates, context.stream);
 }
 
 }  // namespace
@@ -55,9 +53,9 @@ QueryRange search_by_bytes(const SearchContext& context) {
     try {
         while (searched < queries) {
             const std::int64_t count = std::min(tile, queries - searched);
-            for (const std::int64_t row : search_tile(context, searched, count)) {
-                begin = std::min(begin, searched + row);
-                end = std::max(end, searched + row + 1);
+            for (const LeftQuery& query : search_tile(context, searched, count)) {
+                begin = std::min(begin, searched + query.row);
+                end = std::max(end, searched + query.row + 1);
                 ++left;
             }
             searched += count;

@@ -87,28 +87,24 @@ bool ChunkSearch::finish() {
     }
     if (answers_ && !take_left()) return false;
     const double before = context_.report.candidates;
-    Uncertain left = uncertain();
+    LeftQueries left = left_by_filter();
     bool again = false;
     if (found_.projected) {
-        const std::int64_t full = std::ranges::count(left.causes, exact::Cause::full_list);
+        const std::int64_t full =
+            std::ranges::count(left, exact::Cause::full_list, &LeftQuery::cause);
         record().queries.note(q, full);
         if (q > few_queries && 4 * full > q)
             chunk_.finer->pilots.note(context_.k + (context_.graph ? 1 : 0), false);
-        for (exact::Cause& cause : left.causes)
-            if (cause == exact::Cause::full_list) cause = exact::Cause::directions;
+        for (LeftQuery& query : left)
+            if (query.cause == exact::Cause::full_list) query.cause = exact::Cause::directions;
         again = full > 0 && has_values();
     }
-    context_.log.left(step_, left.causes);
-    context_.log.lap(step_);
+    note_left(left);
     if (again) left = values_of_all_coordinates(left);
-    if (left.rows.empty()) {
-        count_needless(before);
-        if (answers_) restore_order();
-        return again || answers_;
-    }
+    const bool changes = again || answers_ || !left.empty();
     answer_left(std::move(left), before);
-    restore_order();
-    return true;
+    if (changes) restore_order();
+    return changes;
 }
 
 void ChunkSearch::finish_scan() {
@@ -122,26 +118,32 @@ void ChunkSearch::finish_scan() {
 }
 
 // Waits for the filter.
-Uncertain ChunkSearch::uncertain() {
-    return uncertain_rows(found_, context_.report.candidates, context_.stream);
+LeftQueries ChunkSearch::left_by_filter() {
+    return left_by(found_, context_.report.candidates, context_.stream);
 }
 
-// What the filter has left is tried again, and at last scanned.
-void ChunkSearch::answer_left(Uncertain uncertain, double candidates_before) {
-    AttemptLog& log = context_.log;
-    for (std::size_t i = 0; i < uncertain.rows.size(); ++i)
-        log.mark(first_ + uncertain.rows[i], AttemptLog::retried, uncertain.causes[i]);
+// Logs why the filter has left queries.
+void ChunkSearch::note_left(const LeftQueries& left) const {
+    for (const LeftQuery& query : left) context_.log.left(step_, query.cause);
+    context_.log.lap(step_);
+}
+void ChunkSearch::mark_retried(const LeftQueries& left) const {
+    for (const LeftQuery& query : left)
+        context_.log.mark(first_ + query.row, AttemptLog::retried, query.cause);
+}
+
+// The later strategies, in turn. The last leaves none.
+void ChunkSearch::answer_left(LeftQueries left, double candidates_before) {
+    mark_retried(left);
     const RetryTile tile = retried();
-    uncertain = retry_unprojected(tile, uncertain);
-    std::vector<std::int64_t> left = retry(tile, uncertain);
-    count_needless(candidates_before);
-    if (!left.empty()) {
-        for (const std::int64_t i : left)
-            log.mark(first_ + i, AttemptLog::retried, exact::Cause::alike);
-        left = retry_finer(tile, std::move(left));
+    bool counted = false;
+    for (const Step step : later_steps) {
+        if (!counted && !is_of_own_filter(step)) {
+            count_needless(candidates_before);
+            counted = true;
+        }
+        if (!left.empty()) left = take(step, tile, std::move(left));
     }
-    for (const std::int64_t i : left) log.mark(first_ + i, AttemptLog::scanned, exact::Cause::none);
-    if (!left.empty()) full_scan(tile, left);
 }
 
 // Whether the tile's queries are compared with the points of one cluster first.
@@ -287,20 +289,18 @@ void ChunkSearch::note_declined() const {
 
 // Lower bounds of few queries' values have left some without a certificate. Values of all
 // coordinates have upper bounds, too, and cost less than a retry with candidate lists.
-Uncertain ChunkSearch::values_of_all_coordinates(const Uncertain& uncertain) {
+LeftQueries ChunkSearch::values_of_all_coordinates(const LeftQueries& left) {
     AttemptLog& log = context_.log;
-    for (std::size_t i = 0; i < uncertain.rows.size(); ++i)
-        log.mark(first_ + uncertain.rows[i], AttemptLog::retried, uncertain.causes[i]);
+    mark_retried(left);
     found_ =
         filtered({queries_.prepared(), context_.graph ? self_.get() : nullptr}, nullptr, nullptr);
     step_ = step_of(found_);
-    Uncertain left = this->uncertain();
+    LeftQueries still = left_by_filter();
     // All queries are answered anew: those that were left, and those that are now.
-    for (const std::int64_t row : uncertain.rows) log.took(step_, first_ + row);
-    for (const std::int64_t row : left.rows) log.took(step_, first_ + row);
-    log.left(step_, left.causes);
-    log.lap(step_);
-    return left;
+    for (const LeftQuery& query : left) log.took(step_, first_ + query.row);
+    for (const LeftQuery& query : still) log.took(step_, first_ + query.row);
+    note_left(still);
+    return still;
 }
 
 // Counts the candidates since the report had `before` that neighbours did not need.

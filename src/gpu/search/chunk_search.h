@@ -52,9 +52,11 @@ private:
     Step projection_step() const;
     void note_declined() const;
     void finish_scan();
-    Uncertain uncertain();
-    Uncertain values_of_all_coordinates(const Uncertain& uncertain);
-    void answer_left(Uncertain uncertain, double candidates_before);
+    LeftQueries left_by_filter();
+    LeftQueries values_of_all_coordinates(const LeftQueries& left);
+    void answer_left(LeftQueries left, double candidates_before);
+    void note_left(const LeftQueries& left) const;
+    void mark_retried(const LeftQueries& left) const;
     void count_needless(double before) const;
 
     QueryTile tile() const {

@@ -24,168 +24,160 @@ Buffer<std::int64_t> on_device(const std::vector<std::int64_t>& values, cudaStre
     return out;
 }
 
-// Logs that the step took these queries.
-void log_taken(const RetryTile& tile, Step step, const std::vector<std::int64_t>& which) {
-    for (const std::int64_t i : which) tile.context.log.took(step, tile.first + i);
+std::vector<std::int64_t> rows_of(const LeftQueries& queries) {
+    std::vector<std::int64_t> rows;
+    rows.reserve(queries.size());
+    for (const LeftQuery& query : queries) rows.push_back(query.row);
+    return rows;
 }
 
-// The step: retries queries with a choice of filter, with thresholds from samples. Returns those
-// that are left.
-Uncertain retry_with(const RetryTile& tile, Step step, const TileFilterChoice& choice,
-                     const std::vector<std::int64_t>& which) {
+// Queries that a step takes, and those that it does not.
+struct Share {
+    LeftQueries taken, others;
+};
+template <class Takes>
+Share share(const LeftQueries& left, Takes takes) {
+    Share share;
+    for (const LeftQuery& query : left)
+        (takes(query) ? share.taken : share.others).push_back(query);
+    return share;
+}
+LeftQueries together(const LeftQueries& a, const LeftQueries& b) {
+    LeftQueries all;
+    all.reserve(a.size() + b.size());
+    std::ranges::merge(a, b, std::back_inserter(all), {}, &LeftQuery::row, &LeftQuery::row);
+    return all;
+}
+
+// Filters `which` by the choice, `at_once` at a time, and writes their neighbours into the tile's
+// result. thresholds: a certain one of each, or none at all, which takes them from samples.
+LeftQueries filter_again(const RetryTile& tile, Step step, TileFilterChoice choice,
+                         const LeftQueries& which, std::int64_t at_once,
+                         const std::vector<float>& thresholds = {}) {
     const SearchContext& context = tile.context;
-    const Chunk& chunk = tile.chunk;
-    Uncertain left;
+    LeftQueries left;
+    const std::vector<std::int64_t> rows = rows_of(which);
     const InFlight reading(context.stream);
-    const GatheredQueries again(context, tile.queries.rows, on_device(which, context.stream),
+    const GatheredQueries again(context, tile.queries.rows, on_device(rows, context.stream),
                                 tile.self);
-    const auto count = static_cast<std::int64_t>(which.size());
-    std::int64_t at_once = std::min(count, context.plan.query_tile / 4 + 1);
-    if (choice.filter.form.is_direct()) {
-        const double cost = tuning::direct_cost(traits_of(context.points.metric).direct);
-        at_once = std::min(
-            at_once, tuning::responsive_queries(chunk.points.rows.count, context.points.d, cost));
-    }
+    const std::int64_t count = std::ssize(rows);
     for (std::int64_t first = 0; first < count; first += at_once) {
         const std::int64_t some = std::min(at_once, count - first);
+        choice.thresholds = thresholds.empty() ? nullptr : thresholds.data() + first;
         FilterOutcome found =
-            filter_tile(chunk, choice, context.points.metric, again.tile(first, some), context.k,
-                        context.plan, context.stream);
+            filter_tile(tile.chunk, choice, context.points.metric, again.tile(first, some),
+                        context.k, context.plan, context.stream);
         scatter_result(context, found.result, again.index.get() + first, some, tile.result);
-        const Uncertain of_step = uncertain_rows(found, context.report.candidates, context.stream);
-        for (std::size_t i = 0; i < of_step.rows.size(); ++i) {
-            left.rows.push_back(which[static_cast<std::size_t>(first + of_step.rows[i])]);
-            left.thresholds.push_back(of_step.thresholds[i]);
-            left.causes.push_back(of_step.causes[i]);
+        for (LeftQuery query : left_by(found, context.report.candidates, context.stream)) {
+            query.row = rows[static_cast<std::size_t>(first + query.row)];
+            left.push_back(query);
         }
         cancel_if_asked(context);
     }
-    log_taken(tile, step, which);
-    context.log.left(step, left.causes);
+    for (const std::int64_t row : rows) context.log.took(step, tile.first + row);
+    for (const LeftQuery& query : left)
+        context.log.left(step, thresholds.empty() ? query.cause : exact::Cause::alike);
     context.log.lap(step);
     return left;
 }
 
-}  // namespace
-
-Uncertain retry_unprojected(const RetryTile& tile, const Uncertain& uncertain) {
-    Uncertain projected, others;
-    for (std::size_t i = 0; i < uncertain.rows.size(); ++i) {
-        Uncertain& to = uncertain.causes[i] == exact::Cause::directions ? projected : others;
-        to.rows.push_back(uncertain.rows[i]);
-        to.thresholds.push_back(uncertain.thresholds[i]);
-        to.causes.push_back(uncertain.causes[i]);
-    }
-    if (projected.rows.empty()) return uncertain;
-    Uncertain left;
-    const bool has_room = with_room([&] {
-        left =
-            retry_with(tile, Step::own, {.filter = tile.own, .repeats = known_repeats(tile.chunk)},
-                       projected.rows);
-    });
-    if (!has_room) return uncertain;
-    others.rows.insert(others.rows.end(), left.rows.begin(), left.rows.end());
-    others.thresholds.insert(others.thresholds.end(), left.thresholds.begin(),
-                             left.thresholds.end());
-    others.causes.insert(others.causes.end(), left.causes.begin(), left.causes.end());
-    return others;
-}
-
-bool finer_pays(const SearchContext& context, const Chunk& chunk, const FilterVectors& own,
-                FilterKind kind, std::int64_t queries) {
-    const bool coarse = is_coarse(own.form), direct = kind == FilterKind::direct;
-    return (context.plan.path != Path::direct_f32 || (coarse && direct)) &&
-           has_filter(context.points.metric, chunk.points.rows.type, kind) &&
-           queries >= tuning::finer_queries(direct, coarse) &&
-           tuning::finer_bytes(direct, coarse ? own.form.width : 0, chunk.points.rows.count,
-                               context.points.d) <= spare(context);
-}
-
-std::vector<std::int64_t> retry(const RetryTile& tile, const Uncertain& uncertain) {
+// Queries of a retry with thresholds from samples that are filtered at a time.
+std::int64_t sampled_at_once(const RetryTile& tile, const FilterVectors& filter,
+                             const LeftQueries& which) {
     const SearchContext& context = tile.context;
-    std::vector<std::int64_t> which, left;
-    std::vector<float> thresholds;
-    for (std::size_t i = 0; i < uncertain.rows.size(); ++i) {
-        const bool certain = std::isfinite(uncertain.thresholds[i]);
-        (certain ? which : left).push_back(uncertain.rows[i]);
-        // A little wider: the threshold's values may have been computed with the other side of the
-        // pair as query.
-        if (certain)
-            thresholds.push_back(
-                std::min(uncertain.thresholds[i] + std::abs(uncertain.thresholds[i]) * 0x1p-20f,
-                         largest_f32));
-    }
-    if (which.empty()) return left;
-    const InFlight reading(context.stream);
-    const GatheredQueries again(context, tile.queries.rows, on_device(which, context.stream),
-                                tile.self);
-    const auto count = static_cast<std::int64_t>(which.size()),
-               step = std::min(
-                   count, tuning::retry_step(static_cast<double>(context.plan.workspace_bytes)));
-    for (std::int64_t first = 0; first < count; first += step) {
-        const std::int64_t some = std::min(step, count - first);
-        FilterOutcome found = filter_tile(tile.chunk,
-                                          {.filter = tile.own,
-                                           .thresholds = thresholds.data() + first,
-                                           .repeats = known_repeats(tile.chunk)},
-                                          context.points.metric, again.tile(first, some), context.k,
-                                          context.plan, context.stream);
-        scatter_result(context, found.result, again.index.get() + first, some, tile.result);
-        for (const std::int64_t i :
-             uncertain_rows(found, context.report.candidates, context.stream).rows)
-            left.push_back(which[static_cast<std::size_t>(first + i)]);
-        cancel_if_asked(context);
-    }
-    std::sort(left.begin(), left.end());
-    log_taken(tile, Step::again, which);
-    context.log.left(Step::again, exact::Cause::alike, std::ssize(left));
-    context.log.lap(Step::again);
-    return left;
+    const std::int64_t most =
+        std::min<std::int64_t>(std::ssize(which), context.plan.query_tile / 4 + 1);
+    if (!filter.form.is_direct()) return most;
+    const double cost = tuning::direct_cost(traits_of(context.points.metric).direct);
+    return std::min(
+        most, tuning::responsive_queries(tile.chunk.points.rows.count, context.points.d, cost));
 }
 
-std::vector<std::int64_t> retry_finer(const RetryTile& tile, std::vector<std::int64_t> which) {
-    const SearchContext& context = tile.context;
-    const Chunk& chunk = tile.chunk;
-    // Without memory, the full scan is next: it needs no more than the plan has.
-    with_room([&] {
-        const Repeats* const before = known_repeats(chunk);
-        const Repeats* const repeats = counted_repeats(
-            chunk, context.points.d,
-            static_cast<std::int64_t>(which.size()) >= tuning::repeats_queries ? spare(context)
-                                                                               : 0);
-        if (repeats && !before) {
-            const std::vector<std::int64_t> left =
-                retry_with(tile, Step::without_duplicates, {.filter = tile.own, .repeats = repeats},
-                           which)
-                    .rows;
-            for (const std::int64_t i : which)
-                if (!std::binary_search(left.begin(), left.end(), i))
-                    context.log.mark(tile.first + i, AttemptLog::retried, exact::Cause::equal_rows);
-            which = left;
-        }
-        for (const FilterKind kind : {FilterKind::two_terms, FilterKind::direct}) {
-            if (!finer_pays(context, chunk, tile.own, kind, std::ssize(which))) continue;
-            const FilterVectors& finer = filter_of(chunk, context.points.metric, kind);
-            if (is_coarse(tile.own.form) &&
-                tuning::misled_by_queries(tile.queries.rows.count, std::ssize(which)))
-                chunk.finer->coarse_misleads = true;
-            const Step step = kind == FilterKind::direct ? Step::finer_direct : Step::two_terms;
-            which = retry_with(tile, step, {.filter = finer, .repeats = repeats}, which).rows;
-        }
-    });
-    return which;
+LeftQueries filter_sampled(const RetryTile& tile, Step step, const TileFilterChoice& choice,
+                           const LeftQueries& which) {
+    return filter_again(tile, step, choice, which, sampled_at_once(tile, choice.filter, which));
 }
 
-void full_scan(const RetryTile& tile, const std::vector<std::int64_t>& which) {
+// Queries for which a projection left more candidates than there is room for: by all coordinates,
+// as if there were no projection, since their thresholds follow from few of the points.
+LeftQueries by_all_coordinates(const RetryTile& tile, const LeftQueries& left) {
+    const auto [projected, others] =
+        share(left, [](const LeftQuery& query) { return query.cause == exact::Cause::directions; });
+    if (projected.empty()) return left;
+    return together(
+        others,
+        filter_sampled(tile, Step::own, {.filter = tile.own, .repeats = known_repeats(tile.chunk)},
+                       projected));
+}
+
+// A threshold that is a little wider: its values may have been computed with the other side of the
+// pair as query.
+float widened(float threshold) {
+    return std::min(threshold + std::abs(threshold) * 0x1p-20f, largest_f32);
+}
+
+// Queries with a certain threshold: the same filter, with the longest lists.
+LeftQueries with_thresholds(const RetryTile& tile, const LeftQueries& left) {
     const SearchContext& context = tile.context;
+    const auto [certain, others] =
+        share(left, [](const LeftQuery& query) { return std::isfinite(query.threshold); });
+    LeftQueries still;
+    if (!certain.empty()) {
+        std::vector<float> thresholds;
+        for (const LeftQuery& query : certain) thresholds.push_back(widened(query.threshold));
+        const std::int64_t at_once = std::min<std::int64_t>(
+            std::ssize(certain),
+            tuning::retry_step(static_cast<double>(context.plan.workspace_bytes)));
+        still = filter_again(tile, Step::again,
+                             {.filter = tile.own, .repeats = known_repeats(tile.chunk)}, certain,
+                             at_once, thresholds);
+    }
+    still = together(others, still);
+    for (const LeftQuery& query : still)
+        context.log.mark(tile.first + query.row, AttemptLog::retried, exact::Cause::alike);
+    return still;
+}
+
+// Without the duplicate rows beyond those that can be neighbours, where these have not been left
+// out before.
+LeftQueries without_duplicates(const RetryTile& tile, const LeftQueries& left) {
+    const SearchContext& context = tile.context;
+    const bool known = known_repeats(tile.chunk) != nullptr;
+    const bool many = std::ssize(left) >= tuning::repeats_queries;
+    const Repeats* const repeats =
+        counted_repeats(tile.chunk, context.points.d, many ? spare(context) : 0);
+    if (!repeats || known) return left;
+    LeftQueries still = filter_sampled(tile, Step::without_duplicates,
+                                       {.filter = tile.own, .repeats = repeats}, left);
+    for (const LeftQuery& query : left)
+        if (!std::ranges::binary_search(still, query.row, {}, &LeftQuery::row))
+            context.log.mark(tile.first + query.row, AttemptLog::retried, exact::Cause::equal_rows);
+    return still;
+}
+
+// Queries whose neighbours the tile's filter cannot tell apart.
+LeftQueries by_finer_filter(const RetryTile& tile, Step step, const LeftQueries& left) {
+    const SearchContext& context = tile.context;
+    if (!finer_pays(context, tile.chunk, tile.own, step, std::ssize(left))) return left;
+    const FilterVectors& finer = filter_of(tile.chunk, context.points.metric, finer_kind(step));
+    if (is_coarse(tile.own.form) &&
+        tuning::misled_by_queries(tile.queries.rows.count, std::ssize(left)))
+        tile.chunk.finer->coarse_misleads = true;
+    return filter_sampled(tile, step, {.filter = finer, .repeats = known_repeats(tile.chunk)},
+                          left);
+}
+
+// The canonical distance of every pair.
+void scan(const RetryTile& tile, const LeftQueries& left) {
+    const SearchContext& context = tile.context;
+    const std::vector<std::int64_t> rows = rows_of(left);
     InFlight reading(context.stream);
-    const GatheredQueries again(context, tile.queries.rows, on_device(which, context.stream),
+    const GatheredQueries again(context, tile.queries.rows, on_device(rows, context.stream),
                                 tile.self);
     const tuning::RescanTile rescan =
         tuning::rescan_tile(static_cast<double>(context.plan.workspace_bytes), context.points.d,
                             context.k, device_attributes().multiprocessors);
-    const auto count = static_cast<std::int64_t>(which.size()),
-               step = std::min(count, rescan.queries);
+    const std::int64_t count = std::ssize(rows), step = std::min(count, rescan.queries);
     for (std::int64_t first = 0; first < count; first += step) {
         const std::int64_t some = std::min(step, count - first);
         const TileResult found =
@@ -200,8 +192,44 @@ void full_scan(const RetryTile& tile, const std::vector<std::int64_t>& which) {
     reading.wait("scan of queries without a certificate");
     context.report.candidates +=
         static_cast<double>(count) * static_cast<double>(tile.chunk.points.rows.count);
-    log_taken(tile, Step::exact, which);
+    for (const std::int64_t row : rows) {
+        context.log.took(Step::exact, tile.first + row);
+        context.log.mark(tile.first + row, AttemptLog::scanned, exact::Cause::none);
+    }
     context.log.lap(Step::exact);
+}
+
+}  // namespace
+
+bool finer_pays(const SearchContext& context, const Chunk& chunk, const FilterVectors& own,
+                Step step, std::int64_t queries) {
+    const bool coarse = is_coarse(own.form), direct = step == Step::finer_direct;
+    return (context.plan.path != Path::direct_f32 || (coarse && direct)) &&
+           has_filter(context.points.metric, chunk.points.rows.type, finer_kind(step)) &&
+           queries >= tuning::finer_queries(direct, coarse) &&
+           tuning::finer_bytes(direct, coarse ? own.form.width : 0, chunk.points.rows.count,
+                               context.points.d) <= spare(context);
+}
+
+LeftQueries take(Step step, const RetryTile& tile, LeftQueries left) {
+    const auto with_memory = [&](auto answer) {
+        LeftQueries still;
+        return with_room([&] { still = answer(); }) ? still : left;
+    };
+    switch (step) {
+        case Step::own:
+            return with_memory([&] { return by_all_coordinates(tile, left); });
+        case Step::again:  // within the plan's workspace
+            return with_thresholds(tile, left);
+        case Step::without_duplicates:
+            return with_memory([&] { return without_duplicates(tile, left); });
+        case Step::two_terms:
+        case Step::finer_direct:
+            return with_memory([&] { return by_finer_filter(tile, step, left); });
+        default:
+            scan(tile, left);
+            return {};
+    }
 }
 
 }  // namespace kith::gpu

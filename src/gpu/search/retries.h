@@ -1,8 +1,6 @@
-// Queries that a tile's filter left without a certificate, tried again: each function answers some
-// of them into the tile's result, returns the others, and logs what it did.
+// The later strategies of a search: each answers what it can of the queries that those before have
+// left, in the order of later_steps (strategies.h). The last leaves none.
 #pragma once
-
-#include <vector>
 
 #include "gpu/search/context.h"
 
@@ -19,25 +17,21 @@ struct RetryTile {
     TileResult& result;
 };
 
-// Retries the queries for which a projection left more candidates than there is room for: by all
-// coordinates, as if there were no projection, since their thresholds follow from few of the
-// points. Returns what is left of all; all of them where memory is short.
-Uncertain retry_unprojected(const RetryTile& tile, const Uncertain& uncertain);
+// Answers queries by the step, into the tile's result, and waits for it. Returns those that it
+// leaves: all of them where the step does not pay, or has no memory.
+LeftQueries take(Step step, const RetryTile& tile, LeftQueries left);
+// Whether the step compares by the filter of the plan's path, so that candidates beyond the
+// ordinary ones tell of the points, or of the filter.
+constexpr bool is_of_own_filter(Step step) {
+    return step == Step::own || step == Step::again || step == Step::without_duplicates;
+}
 
-// Retries the queries with a certain threshold: the same filter, with the longest lists.
-std::vector<std::int64_t> retry(const RetryTile& tile, const Uncertain& uncertain);
-
-// Retries queries whose neighbours the tile's filter cannot tell apart: without the duplicate rows
-// beyond those that can be neighbours, then with finer filters.
-std::vector<std::int64_t> retry_finer(const RetryTile& tile, std::vector<std::int64_t> which);
-
-// Whether a filter finer than `own` exists, is worth its preparation for so many queries, and has
-// room.
+// Whether the step's filter, which is finer than `own`, exists, is worth its preparation for so
+// many queries, and has room. step: two_terms or finer_direct.
 bool finer_pays(const SearchContext& context, const Chunk& chunk, const FilterVectors& own,
-                FilterKind kind, std::int64_t queries);
-
-// The full scan for queries without a certificate: the canonical distance of every pair. None are
-// left.
-void full_scan(const RetryTile& tile, const std::vector<std::int64_t>& which);
+                Step step, std::int64_t queries);
+constexpr FilterKind finer_kind(Step step) {
+    return step == Step::finer_direct ? FilterKind::direct : FilterKind::two_terms;
+}
 
 }  // namespace kith::gpu

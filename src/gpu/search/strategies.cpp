@@ -2,6 +2,7 @@
 #include "gpu/search/strategies.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "gpu/filter/dense/value_groups.h"
 #include "gpu/filter/levels.h"
@@ -170,16 +171,31 @@ void add_without_clusters(const Outline& o, Steps& steps) {
         steps.add(strategies::dense, When::no_clusters);
 }
 
-// What the filter of all coordinates leaves.
-void add_finer(const Outline& o, Steps& steps) {
+// On which condition a search by that plan takes a later step; nothing: never. `first`: no step is
+// ahead of it.
+std::optional<When> later_when(Step step, const Outline& o, bool first) {
+    const bool filters = own_path(o.plan) != Path::exact;
     const bool products = own_path(o.plan) != Path::direct_f32;
-    if (o.task == strategy::Task::nearest) {
-        steps.add(strategy_of(Step::again, o.plan), When::longer_lists);
-        steps.add(strategy_of(Step::without_duplicates, o.plan), When::duplicates);
+    const bool nearest = o.task == strategy::Task::nearest;
+    const bool has_direct =
+        !o.user && o.traits.direct != metric::Direct::none && o.plan.distances.empty();
+    const auto when = [](bool taken, When condition) {
+        return taken ? std::optional(condition) : std::nullopt;
+    };
+    switch (step) {
+        case Step::own:
+            return when(filters, first ? When::first : When::otherwise);
+        case Step::again:
+            return when(filters && nearest, When::longer_lists);
+        case Step::without_duplicates:
+            return when(filters && nearest, When::duplicates);
+        case Step::two_terms:
+            return when(filters && products, When::finer);
+        case Step::finer_direct:
+            return when(filters && has_direct, products ? When::differences : When::full_words);
+        default:
+            return When::last;
     }
-    if (products) steps.add(strategies::gemm_f16x2, When::finer);
-    if (o.user || o.traits.direct == metric::Direct::none || !o.plan.distances.empty()) return;
-    steps.add(strategies::direct_f32, products ? When::differences : When::full_words);
 }
 
 }  // namespace
@@ -213,13 +229,12 @@ Steps steps_of(const Outline& o) {
     else if (plan.tries_tree) steps.add(strategies::tree, When::boxes);
     if (!within) add_less(o, steps);
     if (!within) add_without_clusters(o, steps);
-    const auto when = [&] { return steps.size() == before ? When::first : When::otherwise; };
-    if (plan.distances.empty() && plan.matrix_queries > 0) steps.add(strategies::dense, when());
-    if (own_path(plan) != Path::exact) {
-        steps.add(strategy_of(Step::own, plan), when());
-        add_finer(o, steps);
-    }
-    steps.add(strategies::exact, When::last);
+    const auto is_first = [&] { return steps.size() == before; };
+    if (plan.distances.empty() && plan.matrix_queries > 0)
+        steps.add(strategies::dense, is_first() ? When::first : When::otherwise);
+    for (const Step step : later_steps)
+        if (const std::optional<When> when = later_when(step, o, is_first()))
+            steps.add(strategy_of(step, plan), *when);
     return steps;
 }
 

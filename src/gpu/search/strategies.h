@@ -45,6 +45,14 @@ enum class Step : std::uint8_t {
     exact,
 };
 inline constexpr int step_count = static_cast<int>(Step::exact) + 1;
+// Those that take what a tile's first ones leave, in their order. A search takes them, and a plan
+// lists them, by this list alone.
+inline constexpr std::array later_steps = {
+    Step::own,       Step::again,        Step::without_duplicates,
+    Step::two_terms, Step::finer_direct, Step::exact};
+constexpr bool is_finer(Step step) {
+    return step == Step::two_terms || step == Step::finer_direct;
+}
 // The strategy of a step in a search by that plan.
 const strategy::Facts& strategy_of(Step step, const Plan& plan);
 

@@ -91,16 +91,17 @@ FilterOutcome filter_tile(const Chunk& chunk, const TileFilterChoice& choice,
                           const DeviceMetric& metric, const QueryTile& queries, std::int64_t k,
                           const Plan& plan, cudaStream_t stream);
 
-// Queries without a certificate: the row of each, a certain threshold or +inf, and the cause.
-struct Uncertain {
-    std::vector<std::int64_t> rows;
-    std::vector<float> thresholds;
-    std::vector<exact::Cause> causes;
+// A query of a tile that a strategy has left without a certificate.
+struct LeftQuery {
+    std::int64_t row;
+    float threshold;  // a certain one, or +inf
+    exact::Cause cause;
 };
+using LeftQueries = std::vector<LeftQuery>;  // in the order of their rows
 
 // An outcome that leaves all q queries to the scan.
 FilterOutcome nothing_filtered(std::int64_t q, std::int64_t k, cudaStream_t stream);
 // Waits for the stream, and adds the candidates to `candidates`.
-Uncertain uncertain_rows(FilterOutcome& outcome, double& candidates, cudaStream_t stream);
+LeftQueries left_by(FilterOutcome& outcome, double& candidates, cudaStream_t stream);
 
 }  // namespace kith::gpu

@@ -21,7 +21,7 @@ FilterOutcome nothing_filtered(std::int64_t q, std::int64_t k, cudaStream_t stre
     return out;
 }
 
-Uncertain uncertain_rows(FilterOutcome& outcome, double& candidates, cudaStream_t stream) {
+LeftQueries left_by(FilterOutcome& outcome, double& candidates, cudaStream_t stream) {
     const auto q = static_cast<std::size_t>(outcome.state.queries());
     unsigned long long found = 0, left = 0;
     if (outcome.counted.data()) {
@@ -37,7 +37,7 @@ Uncertain uncertain_rows(FilterOutcome& outcome, double& candidates, cudaStream_
         left = totals[1];
     }
     candidates += static_cast<double>(found);
-    Uncertain out;
+    LeftQueries out;
     if (left == 0) return out;
     std::vector<std::uint8_t> flags(2 * q);
     std::vector<float> thresholds(q);
@@ -51,10 +51,8 @@ Uncertain uncertain_rows(FilterOutcome& outcome, double& candidates, cudaStream_
     copies.wait("filter");
     for (std::size_t i = 0; i < q; ++i) {
         if (flags[i] == certified) continue;
-        out.rows.push_back(static_cast<std::int64_t>(i));
-        out.thresholds.push_back(thresholds[i]);
-        out.causes.push_back(flags[q + i] == fit ? exact::Cause::full_list
-                                                 : exact::Cause::out_of_range);
+        out.push_back({static_cast<std::int64_t>(i), thresholds[i],
+                       flags[q + i] == fit ? exact::Cause::full_list : exact::Cause::out_of_range});
     }
     return out;
 }

@@ -115,14 +115,14 @@ private:
             log.left(Step::own, cause);
         }
         log.lap(Step::own);
-        for (const FilterKind kind : {FilterKind::two_terms, FilterKind::direct}) {
-            if (left.empty() || !finer_pays(context_, chunk, own, kind, std::ssize(left))) continue;
-            const FilterVectors* const finer = filter_if_there_is_room(chunk, kind);
+        for (const Step step : later_steps) {
+            if (!is_finer(step) || left.empty()) continue;
+            if (!finer_pays(context_, chunk, own, step, std::ssize(left))) continue;
+            const FilterVectors* const finer = filter_if_there_is_room(chunk, finer_kind(step));
             if (!finer) continue;
             const Again again(*this, queries, left, found);
             const std::vector<std::int64_t> still =
                 left_of(filter_within(context_, chunk, *finer, again.queries, found));
-            const Step step = kind == FilterKind::direct ? Step::finer_direct : Step::two_terms;
             for (const std::int64_t i : left) log.took(step, first_ + i);
             log.left(step, exact::Cause::alike, std::ssize(still));
             log.lap(step);
