@@ -22,8 +22,6 @@ using Clock = std::chrono::steady_clock;
 
 // Before a worker sleeps it spins for this long, about the time of waking it.
 constexpr auto spin_time = std::chrono::microseconds(50);
-// A job with less work than this is not worth waking another thread for.
-constexpr ThreadPool::Cost waking_cost{50};
 // Limits of a caller's spinning before it sleeps until the others have ended their last tasks. If
 // spinning failed, as with more threads than free processors, the next spin is half as long;
 // otherwise twice as long.

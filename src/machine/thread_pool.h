@@ -25,6 +25,8 @@ public:
     using Wait = void (*)(const void* context);
     using Cost = std::chrono::duration<double, std::micro>;
     static constexpr Cost unknown{std::numeric_limits<double>::infinity()};
+    // A job of less is not worth waking another thread for.
+    static constexpr Cost waking_cost{50};
 
     // `threads`: the total that concurrent calls share, unless one call asks for more. Threads are
     // started on demand only.

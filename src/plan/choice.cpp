@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "cpu/filter/tuning.h"
+#include "cpu/tuning.h"
 #include "cpu/search/strategies.h"
 #include "exact/bounds/box_trial.h"
 #include "exact/refuse.h"

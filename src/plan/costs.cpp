@@ -10,8 +10,10 @@
 #include <numbers>
 
 #include "cpu/search/strategies.h"
+#include "cpu/tuning.h"
 #include "kith/error.h"
 #include "machine/lasting.h"
+#include "machine/thread_pool.h"
 #include "plan/cost_texts.h"  // generated
 #include "plan/json.h"
 
@@ -23,9 +25,8 @@ double& of(Terms& terms, Term term) {
     return terms[static_cast<std::size_t>(term)];
 }
 
-bool is_coarse(Path path) {
-    return path == Path::projected || path == Path::gemm_i8 || path == Path::clustered;
-}
+// A filter's tile has room for so many queries, and takes as long for fewer.
+constexpr double tile_queries = 6;
 
 // The sizes of a search, and how it is shared out among threads.
 struct Work {
@@ -48,19 +49,10 @@ struct Work {
                cpu::rows_serve(r.metric.id, r.shape.type, r.shape.q, r.shape.d);
     }
 
-    // Microseconds that a filter reckons with for one thread (cpu/search/filter_search.cpp): below
-    // the first it takes one, below the second it wakes no others.
-    double alone() const {
-        constexpr double per_query = 3, per_pair = 3e-4, per_value = 1.5e-5;
-        return q * (per_query + n * (per_pair + per_value * d));
-    }
-    bool is_shared() const {
-        constexpr double least = 8;
-        return threads > 1 && alone() >= least;
-    }
+    bool is_shared() const { return threads > 1 && alone() >= cpu::least_shared_microseconds; }
     bool wakes() const {
-        constexpr double least = 50;
-        return threads > 1 && (path == Path::exact || path == Path::tree || alone() >= least);
+        const bool filters = path != Path::exact && path != Path::tree;
+        return threads > 1 && (!filters || alone() >= machine::ThreadPool::waking_cost.count());
     }
     bool prepares() const { return !ready && !rows; }
     double preparing() const { return std::max(threads, 1); }
@@ -73,8 +65,8 @@ struct Work {
 
     // Queries that the scan converts the points for at a time.
     double scan_block() const {
-        constexpr double bytes = (256 << 10) / 8.0, most = 64;
-        return std::clamp(std::floor(bytes / d), 1.0, std::min(most, of_threads(q)));
+        return std::clamp(std::floor(scan_rows()), 1.0,
+                          std::min<double>(cpu::max_scan_queries, of_threads(q)));
     }
 
     // Parts of the points that are searched apart, where the queries are too few for all threads.
@@ -82,20 +74,30 @@ struct Work {
         if (threads <= 1 || path == Path::tree) return 1;
         if (path == Path::exact) return scan_ranges();
         if (!is_shared()) return 1;
-        constexpr double tasks_of_thread = 2, group = 32, most_panels = 96, most_coarse = 1024,
-                         most_rows = 16;
-        const double most = is_coarse(path) ? most_coarse : rows ? most_rows : most_panels;
-        const double blocks = std::ceil(q / std::min(most, of_threads(q)));
-        return std::clamp(std::ceil(tasks_of_thread * threads / blocks), 1.0, std::ceil(n / group));
+        const double blocks = std::ceil(q / std::min(most_block(), of_threads(q)));
+        return std::clamp(std::ceil(cpu::tasks_of_thread * threads / blocks), 1.0,
+                          std::ceil(n / cpu::panel_points));
     }
 
 private:
+    double alone() const { return cpu::filter_microseconds(n, q, d); }
+    // Queries that a thread filters together.
+    double most_block() const {
+        return looks_at_less(path) ? cpu::coarse_query_block
+               : rows              ? cpu::max_row_queries
+                                   : tile_queries * cpu::max_block_tiles;
+    }
+    // Rows in binary64 that fit into the block of a scan.
+    double scan_rows() const {
+        return static_cast<double>(cpu::scan_block_bytes) / sizeof(double) / d;
+    }
     double scan_ranges() const {
-        constexpr double bytes = (256 << 10) / 8.0, least_tile = 8, most_tile = 512;
         const double blocks = std::ceil(q / scan_block());
+        const double least = cpu::least_scan_points, most = cpu::max_scan_points;
         const double tiles =
-            std::ceil(n / std::clamp(std::floor(bytes / d / 8) * 8, least_tile, most_tile));
-        const double wanted = blocks >= 2.0 * threads ? 1 : std::ceil(4.0 * threads / blocks);
+            std::ceil(n / std::clamp(std::floor(scan_rows() / least) * least, least, most));
+        const double wanted =
+            blocks >= 2.0 * threads ? 1 : std::ceil(cpu::scan_tasks_of_thread * threads / blocks);
         return std::ceil(tiles / std::ceil(tiles / wanted));
     }
 };
@@ -103,7 +105,7 @@ private:
 // Points of the leaves that a query of a tree looks at, if the points are uniform: those in a cube
 // about the ball of its neighbours, and half a box on each side.
 double visited(const Work& s) {
-    constexpr double leaf = 32, most_dimensions = 300;
+    constexpr double leaf = cpu::leaf_points, most_dimensions = 300;
     if (s.n <= leaf || s.d > most_dimensions) return s.n;
     const double split = std::min(s.d, std::max(1.0, std::log2(s.n / leaf)));
     const double unit_ball = std::pow(std::numbers::pi, s.d / 2) / std::tgamma(s.d / 2 + 1);
@@ -114,13 +116,13 @@ double visited(const Work& s) {
 
 // Products with a sample of the points, by which a coarse filter is chosen.
 double sample_values(const Work& s) {
-    constexpr double least = 1024, most = 4096, values = 1 << 22, sampled_share = 16;
-    constexpr double most_directions = 127, tried_queries = 32;
+    constexpr double least = cpu::least_sample, most = cpu::most_sample, tried_queries = 32;
     const bool directions = s.path == Path::projected;
-    const double rows =
-        std::clamp(std::min(s.n / sampled_share, values / s.d), least, directions ? most : least);
+    const double rows = std::clamp(std::min(s.n / cpu::sampled_share, cpu::sampled_values / s.d),
+                                   least, directions ? most : least);
     return std::min(s.n, rows) * s.d *
-           (directions ? std::min(most_directions, std::floor(s.d / 2)) : tried_queries);
+           (directions ? std::min<double>(cpu::max_directions, std::floor(s.d / 2))
+                       : tried_queries);
 }
 
 void add_preparing(const Work& s, Terms& w) {
@@ -129,7 +131,7 @@ void add_preparing(const Work& s, Terms& w) {
     of(w, Term::point) = s.n * levels / s.preparing();
     of(w, Term::point_value) = s.n * s.d * levels / s.preparing();
     of(w, Term::page_value) = s.n * s.d * s.apart();
-    if (is_coarse(s.path)) of(w, Term::sample_value) = sample_values(s) / s.preparing();
+    if (looks_at_less(s.path)) of(w, Term::sample_value) = sample_values(s) / s.preparing();
 }
 
 void add_answers(const Work& s, Terms& w) {
@@ -145,13 +147,11 @@ void add_answers(const Work& s, Terms& w) {
 }
 
 void add_pairs(const Work& s, Terms& w) {
-    // A tile has room for so many queries, and takes as long for fewer.
-    constexpr double tile = 6;
     const bool scans = s.path == Path::exact;
     const double points = s.path == Path::tree ? visited(s) : s.n;
-    const double pairs = points *
-                         (scans || s.rows || s.path == Path::tree ? s.q : std::max(s.q, tile)) /
-                         s.answering();
+    const double pairs =
+        points * (scans || s.rows || s.path == Path::tree ? s.q : std::max(s.q, tile_queries)) /
+        s.answering();
     of(w, s.rows ? Term::row_pair : Term::pair) = pairs;
     of(w, s.rows ? Term::row_pair_value : Term::pair_value) = pairs * s.d;
     if (s.path == Path::tree) return;

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <array>
 
-#include "cpu/filter/tuning.h"
 #include "cpu/search/strategies.h"
+#include "cpu/tuning.h"
 #include "exact/ceil_div.h"
 #include "exact/refuse.h"
 #include "kith/error.h"
@@ -34,9 +34,6 @@ std::string why_path(const Plan& p, const Choice& choice) {
     return fmt::format("path {}: {}{}. ", name(p.path), facts->what, choice.because);
 }
 
-// Points of a leaf, as cpu/tree/kernels.h has it.
-constexpr std::int64_t tree_leaf = 32;
-
 // Queries of a tree are ordered together, as many as the budget holds, and each thread has the
 // neighbours of one.
 void tree_tiles(const Request& r, double budget, Plan& p) {
@@ -48,7 +45,7 @@ void tree_tiles(const Request& r, double budget, Plan& p) {
     p.query_tile = s.graph ? s.q
                            : std::clamp<std::int64_t>(
                                  clamped(std::max(0.0, budget - fixed) / per_query), 1, s.q);
-    p.point_tile = tree_leaf;
+    p.point_tile = cpu::leaf_points;
     p.workspace_bytes =
         std::max(p.workspace_bytes, clamped(fixed + per_query * static_cast<double>(p.query_tile)));
 }

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "cpu/filter/tuning.h"
+#include "cpu/tuning.h"
 #include "kith/error.h"
 #include "plan/choice.h"
 #include "plan/costs.h"

@@ -6,7 +6,7 @@
 
 #include "built_selectors.h"
 #include "cpu/filter/tile/tile.h"
-#include "cpu/filter/tuning.h"
+#include "cpu/tuning.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/tuning.h"
 #include "gpu/search/tuning.h"

@@ -38,7 +38,7 @@
 #include <cstdint>
 
 #include "cpu/filter/tile/tile.h"
-#include "cpu/filter/tuning.h"
+#include "cpu/tuning.h"
 #include "exact/rounding.h"
 #include "metric/metric.h"
 

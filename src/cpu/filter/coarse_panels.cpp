@@ -14,10 +14,7 @@ namespace {
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
-// Rows that a projection is fitted to: one in 16 within these limits, and at most sampled_values
-// numbers; int8 panels use the fewest. After scaling typical rows have norms of 1 to 2; norms
-// beyond largest_sampled are outliers.
-constexpr std::int64_t least_sample = 1024, most_sample = 4096, sampled_values = 1 << 22;
+// After scaling typical rows have norms of 1 to 2; norms beyond largest_sampled are outliers.
 constexpr double largest_sampled = 8;
 // Sampled rows that decide for int16 rows. They need a residual below largest_short_residual; bf16
 // leaves about twice that.
@@ -140,8 +137,9 @@ bool Filter::choose_coarse(const MatrixView& points, const DistanceKeys& distanc
     if (form_.own == metric::Gemm::none || form_.metric == metric::Gemm::cross_entropy)
         return false;
     if (form_.d > max_projected_dimensions) return false;
-    const std::int64_t most = std::clamp(std::min(points.rows / 16, sampled_values / form_.d),
-                                         least_sample, bytes_ ? least_sample : most_sample);
+    const std::int64_t most =
+        std::clamp(std::min(points.rows / sampled_share, sampled_values / form_.d), least_sample,
+                   bytes_ ? least_sample : most_sample);
     const std::int64_t sample = std::min(points.rows, most);
     const double largest = bytes_ ? max_scaled_norm : largest_sampled;
     // Only l2 takes the search's queries: the product forms normalise queries but not points.

@@ -9,7 +9,7 @@
 
 #include "cpu/filter/bound.h"
 #include "cpu/filter/tile/tile.h"
-#include "cpu/filter/tuning.h"
+#include "cpu/tuning.h"
 #include "cpu/primitives/buffer.h"
 #include "exact/bounds/projection_error.h"
 #include "exact/report/progress.h"

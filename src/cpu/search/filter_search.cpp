@@ -20,7 +20,6 @@ namespace {
 
 // Packed queries of a block: with a panel beside them they fit into L2.
 constexpr std::int64_t block_bytes = 384 << 10;
-constexpr std::int64_t max_block_tiles = 16;
 // Panels of so many bytes are read again by each of many small blocks rather than split into
 // ranges, in each of which a query finds its threshold anew: 100 queries, k 10, two threads of a
 // Zen 5: 2.2 times as fast at n 1,000, d 16, 1.3 times at n 10,000, d 128; no difference at
@@ -91,17 +90,11 @@ private:
     QueryTiles queries_;
 };
 
-// What a search takes one thread, by half or twice: Zen 5, AVX-512, n 1,000 to 100,000, d 16 and
-// 128, q 1 to 100, k 10.
 machine::ThreadPool::Cost cost(std::int64_t n, std::int64_t q, std::int64_t d) {
-    constexpr double per_query = 3, per_pair = 0.3e-3, per_value = 0.015e-3;
-    const auto queries = static_cast<double>(q), points = static_cast<double>(n),
-               values = static_cast<double>(d);
-    return machine::ThreadPool::Cost(queries *
-                                     (per_query + points * (per_pair + per_value * values)));
+    return machine::ThreadPool::Cost(filter_microseconds(
+        static_cast<double>(n), static_cast<double>(q), static_cast<double>(d)));
 }
-// A search of less is left to one thread: it would take two about as long.
-constexpr machine::ThreadPool::Cost least_to_share{8};
+constexpr machine::ThreadPool::Cost least_to_share{least_shared_microseconds};
 
 // The schedule of tasks: blocks of queries x ranges of the points.
 struct TaskSchedule {
@@ -113,7 +106,7 @@ struct TaskSchedule {
 // `tile`: queries to be kept together where there are enough for every task, 0 for none.
 TaskSchedule make_schedule(std::int64_t n, std::int64_t q, std::int64_t tile, std::int64_t block,
                            std::int64_t k, int threads) {
-    const std::int64_t tasks = threads > 1 ? 2 * threads : 1;
+    const std::int64_t tasks = threads > 1 ? tasks_of_thread * threads : 1;
     const auto share = [q](std::int64_t parts) { return (q + parts - 1) / parts; };
     TaskSchedule c;
     c.block =

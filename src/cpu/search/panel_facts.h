@@ -1,7 +1,7 @@
 // What strategies with panels have in common without data: obstacles, and bytes.
 #pragma once
 
-#include "cpu/filter/tuning.h"
+#include "cpu/tuning.h"
 #include "exact/ceil_div.h"
 #include "strategy/facts.h"
 

@@ -7,7 +7,6 @@
 namespace kith::cpu {
 
 // Up to here a pass over the rows costs less than packing them.
-inline constexpr std::int64_t max_row_queries = 16;
 
 // f32 rows, and a metric whose map() is the identity.
 bool row_filter_serves(MetricId metric, ElementType type, std::int64_t d);

@@ -13,10 +13,6 @@ namespace kith::cpu {
 
 namespace {
 
-// Bytes of converted queries, and of converted points, that a thread works on at a time: two of
-// them fit into 1 MiB.
-constexpr std::int64_t block_bytes = 256 << 10;
-constexpr std::int64_t max_queries = 64, max_points = 512;
 // Bytes of neighbours that a thread keeps of its queries, and all of them between ranges of the
 // points, where one query does not need more.
 constexpr std::int64_t kept_bytes = 32 << 20, merged_bytes = 256 << 20;
@@ -32,16 +28,17 @@ struct TaskSchedule {
 TaskSchedule make_schedule(std::int64_t n, std::int64_t q, std::int64_t d, std::int64_t k,
                            int threads) {
     TaskSchedule c;
-    const std::int64_t rows = block_bytes / (8 * d), lists = kept_bytes / TopK::bytes(k);
+    const std::int64_t rows = scan_block_bytes / (8 * d), lists = kept_bytes / TopK::bytes(k);
     c.queries = std::clamp<std::int64_t>(std::min({rows, lists, (q + threads - 1) / threads}), 1,
-                                         max_queries);
+                                         max_scan_queries);
     c.blocks = (q + c.queries - 1) / c.queries;
     // Of few points no more room than they take: a small search is hardly more than what it
     // allocates.
-    c.points = std::clamp<std::int64_t>(rows / 8 * 8, 8, std::min(max_points, (n + 7) / 8 * 8));
+    c.points = std::clamp<std::int64_t>(rows / 8 * 8, least_scan_points,
+                                        std::min(max_scan_points, (n + 7) / 8 * 8));
     // Enough tasks for every thread, of whole tiles.
     const std::int64_t wanted =
-        c.blocks >= 2 * threads ? 1 : (4 * threads + c.blocks - 1) / c.blocks;
+        c.blocks >= 2 * threads ? 1 : (scan_tasks_of_thread * threads + c.blocks - 1) / c.blocks;
     const std::int64_t tiles = (n + c.points - 1) / c.points;
     c.range = (tiles + wanted - 1) / wanted * c.points;
     c.ranges = (n + c.range - 1) / c.range;
@@ -115,7 +112,7 @@ void scan(const Points& points, const MatrixView& queries, const std::int64_t* n
     const std::int64_t all =
         std::min(4 * threads * TopK::bytes(std::min(results.k(), n)), TopK::bytes(n));
     const std::int64_t group =
-        q <= 2 * threads * max_queries ? std::max<std::int64_t>(merged_bytes / all, 1) : q;
+        q <= 2 * threads * max_scan_queries ? std::max<std::int64_t>(merged_bytes / all, 1) : q;
     for (std::int64_t first = 0; first < q && !progress.cancelled(); first += group)
         scan_group(points, queries, numbers + first, std::min(group, q - first), graph, isa,
                    threads, progress, results);

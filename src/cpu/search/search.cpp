@@ -4,7 +4,7 @@
 
 #include "cpu/backend.h"
 #include "cpu/filter/tile/tile.h"
-#include "cpu/filter/tuning.h"
+#include "cpu/tuning.h"
 #include "cpu/metric/kernels.h"
 #include "cpu/search/filter_search.h"
 #include "cpu/search/row_filter.h"

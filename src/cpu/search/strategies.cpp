@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "cpu/filter/tuning.h"
+#include "cpu/tuning.h"
 #include "cpu/search/row_filter.h"
 
 namespace kith::cpu {

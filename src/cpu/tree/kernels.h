@@ -5,13 +5,14 @@
 #include <cstdint>
 
 #include "cpu/simd/isa.h"
+#include "cpu/tuning.h"
 #include "kith/types.h"
 #include "metric/metric.h"
 
 namespace kith::cpu {
 
-// Points per leaf and boxes per node. Both are stored coordinate by coordinate.
-inline constexpr std::int64_t leaf_points = 32, node_boxes = 8;
+// Boxes per node. They, and the points of a leaf, are stored coordinate by coordinate.
+inline constexpr std::int64_t node_boxes = 8;
 // Kernels are unrolled up to this dimension.
 inline constexpr std::int64_t unrolled_dimensions = 8;
 

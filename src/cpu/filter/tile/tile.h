@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "cpu/filter/tuning.h"
+#include "cpu/tuning.h"
 #include "cpu/simd/isa.h"
 #include "exact/ceil_div.h"
 #include "exact/direct_form.h"
@@ -16,7 +16,6 @@ namespace kith::cpu {
 // Points are packed in panels of 32, with one layout for every instruction set: 32 half norms, 32
 // slacks, then 32 words for each word of a point. A 32-bit word holds a coordinate (f32), a pair of
 // coordinates (bf16, the first in the low half) or four (int8). The last word is zero-padded.
-inline constexpr int panel_points = 32;
 inline constexpr int panel_header = static_cast<int>(point_terms) * panel_points;
 inline std::int64_t panel_floats(std::int64_t words) {
     return panel_header + panel_points * words;
