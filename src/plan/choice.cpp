@@ -344,8 +344,10 @@ Path behind_tree(const Request& r, const Machine::Device& device, const Machine&
 }
 
 bool tries_tree(const Request& r, const Machine::Device* device, const Machine& m, const Plan& p) {
-    const bool filters =
-        p.path != Path::tree && p.path != Path::exact && r.shape.d > exact::tree_dimensions;
+    // Of fewer dimensions a CPU's costs are those of a uniform cloud, which a sample may correct; a
+    // GPU takes a tree by the shape alone.
+    const bool filters = p.path != Path::tree && p.path != Path::exact &&
+                         (!device || r.shape.d > exact::tree_dimensions);
     if (!filters || p.forced || !p.selector.empty() || !p.distances.empty() || !r.leaves_out ||
         r.all_points || r.forms.boxes == Form::absent || r.host_points != HostPoints::none ||
         !r.metric.traits.monotone || r.metric.user)
