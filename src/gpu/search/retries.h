@@ -13,9 +13,9 @@ struct RetryTile {
     const SearchContext& context;
     const Chunk& chunk;
     const FilterVectors& own;   // the filter of the plan's path
-    const DeviceRows& queries;  // all of the tile
+    const DeviceRows& queries;  // all queries of the tile
     std::int64_t first;         // the number of row 0 in the log
-    const std::int64_t* self;   // of each the id that it leaves out, or null
+    const std::int64_t* self;   // per query: the id that it leaves out; or null
     TileResult& result;
 };
 
@@ -31,7 +31,7 @@ std::vector<std::int64_t> retry(const RetryTile& tile, const Uncertain& uncertai
 // beyond those that can be neighbours, then with finer filters.
 std::vector<std::int64_t> retry_finer(const RetryTile& tile, std::vector<std::int64_t> which);
 
-// Whether a filter finer than `own` exists, is worth its preparation for so many queries, and has
+// True if a filter finer than `own` exists, is worth its preparation for this many queries, and has
 // room.
 bool finer_pays(const SearchContext& context, const Chunk& chunk, const FilterVectors& own,
                 FilterKind kind, std::int64_t queries);

@@ -11,7 +11,7 @@ namespace kith::gpu {
 
 namespace {
 
-// What a strategy keeps of n points of d dimensions.
+// Bytes that a strategy keeps for n points of d dimensions.
 
 double coordinates(const Shape& s) {
     return static_cast<double>(s.n) * static_cast<double>(s.d);
@@ -19,7 +19,7 @@ double coordinates(const Shape& s) {
 double fp16_bytes(const Shape& s, const std::string&) {
     return 2 * coordinates(s);
 }
-// Beside the fp16 vectors that rescore.
+// Includes the fp16 vectors for rescoring.
 double int8_bytes(const Shape& s, const std::string&) {
     return 3 * coordinates(s);
 }
@@ -129,7 +129,7 @@ const char* text(When when) {
 
 namespace {
 
-// Ahead of the filter of all coordinates: what compares fewer of the points, or of their
+// Adds the strategies ahead of the full-dimensional filter: they compare fewer points, or fewer
 // coordinates.
 void add_less(const Outline& o, Steps& steps) {
     const Plan& plan = o.plan;
@@ -160,7 +160,8 @@ void add_less(const Outline& o, Steps& steps) {
     }
 }
 
-// Where a sample finds no clusters, a search is planned as if it had not been asked.
+// Adds the steps for points without clusters: the search is then planned as if no sample had been
+// asked.
 void add_without_clusters(const Outline& o, Steps& steps) {
     const Shape& s = o.shape;
     if (o.plan.path != Path::clustered || o.plan.forced) return;
@@ -170,7 +171,7 @@ void add_without_clusters(const Outline& o, Steps& steps) {
         steps.add(strategies::dense, When::no_clusters);
 }
 
-// What the filter of all coordinates leaves.
+// Adds the steps for queries that the full-dimensional filter leaves.
 void add_finer(const Outline& o, Steps& steps) {
     const bool products = own_path(o.plan) != Path::direct_f32;
     if (o.task == strategy::Task::nearest) {
