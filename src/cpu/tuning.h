@@ -31,19 +31,21 @@ inline constexpr double most_read_share = 1.0 / 6, most_whole_read = 2;
 // Points per panel, of a filter, and per leaf, of a tree.
 inline constexpr std::int64_t panel_points = 32, leaf_points = 32;
 
-// Microseconds that a filter takes one thread, by half or twice. Zen 5, AVX-512, November 2026: n
-// 1,000 to 100,000, d 16 and 128, q 1 to 100, k 10.
+// Estimated microseconds of a filter on one thread, within a factor of two. Zen 5, AVX-512,
+// November 2026: n 1,000 to 100,000, d 16 and 128, q 1 to 100, k 10.
 inline double filter_microseconds(double n, double q, double d) {
     constexpr double per_query = 3, per_pair = 0.3e-3, per_value = 0.015e-3;
     return q * (per_query + n * (per_pair + per_value * d));
 }
-// A filter of less is left to one thread: it would take two about as long.
+// Below this cost one thread takes about as long as two would.
 inline constexpr double least_shared_microseconds = 8;
 // Tasks for each thread, where queries are too few for as many blocks and the points are cut into
 // ranges: of a filter, and of the full scan.
 inline constexpr std::int64_t tasks_of_thread = 2, scan_tasks_of_thread = 4;
-// Queries that a few are compared with the points' own rows, and tiles of a filter's block.
-inline constexpr std::int64_t max_row_queries = 16, max_block_tiles = 16;
+// Up to this number of queries a pass over the points' own rows costs less than packing them.
+inline constexpr std::int64_t max_row_queries = 16;
+// Tiles of queries in a block of a filter of all coordinates.
+inline constexpr std::int64_t max_block_tiles = 16;
 // The full scan: bytes of converted queries, and of converted points, that a thread works on at a
 // time (two of them fit into 1 MiB), and limits of their numbers.
 inline constexpr std::int64_t scan_block_bytes = 256 << 10;

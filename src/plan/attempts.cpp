@@ -1,4 +1,4 @@
-// The strategies of both backends, to the planner: what stands against one, and which a plan lists.
+// The strategies of both backends, for the planner: obstacles, and the list in a plan.
 #include "plan/attempts.h"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ void add_attempts(const Request& r, const Machine& m, Plan& p) {
 bool is_only_first(std::string_view named, bool gpu) {
     const bool is_path = std::ranges::any_of(
         paths(), [&](const PathFacts& path) { return named == name(path.path); });
-    // A GPU's other strategies need what their own paths prepare.
+    // A GPU's other strategies need the forms that their own paths prepare.
     return !is_path &&
            (gpu ? named == gpu::strategies::noop.name : cpu::find_strategy(named) != nullptr);
 }

@@ -1,4 +1,4 @@
-// The strategies of both backends, to the planner.
+// The strategies of both backends, for the planner.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace kith::planner {
 
-// Why the CPU's strategy of that path cannot serve; "" if it can, or the path is a GPU's.
+// Why the CPU's strategy of that path cannot serve; "" if it can, or if only a GPU has the path.
 std::string obstacle_on_cpu(const PathFacts& path, const MetricFacts& metric, ElementType type,
                             const strategy::Processor& processor, bool all_points);
 
-// Makes Plan::attempts, what a search by the plan may try, in order.
+// Sets Plan::attempts: the strategies that a search by the plan may run, in order.
 void add_attempts(const Request& request, const Machine& machine, Plan& plan);
 
 }  // namespace kith::planner

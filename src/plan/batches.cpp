@@ -14,7 +14,7 @@ namespace {
 
 namespace t = gpu::tuning;
 
-// Why one launch does not serve them; "" if it does.
+// Why one launch cannot serve the batches; "" if it can.
 std::string not_together(const Request& r, const BatchesShape& s, double budget,
                          std::int64_t bytes) {
     if (!r.path.empty()) return fmt::format("path {} is forced", r.path);
@@ -91,10 +91,10 @@ BatchesPlan batches(const Request& r, const BatchesShape& s, const Machine& mach
     return p;
 }
 
-// One thread of an Intel Xeon (AVX-512), 2026-11-23, f32, uniform, microseconds of a search by
-// direct-f32 and by the tree. Of 64 queries: n 256, d 3, k 16: 299, 122; n 1,024: 451, 205; d 8:
-// 476, 334; n 2,048, d 8: 610, 527. Of as many queries as points: n 1,024, d 3: 6,044, 1,471; d 8:
-// 10,108, 3,151; k 128: 27,654, 12,956. Of 16 queries, n 1,024: 184, 133; d 8: 198, 224.
+// Intel Xeon (AVX-512), 2026-11-23, one thread, f32, uniform: microseconds of a search by
+// direct-f32 and by the tree. 64 queries: n 256, d 3, k 16: 299, 122; n 1,024: 451, 205; d 8: 476,
+// 334; n 2,048, d 8: 610, 527. As many queries as points: n 1,024, d 3: 6,044, 1,471; d 8: 10,108,
+// 3,151; k 128: 27,654, 12,956. 16 queries, n 1,024: 184, 133; d 8: 198, 224.
 constexpr std::int64_t least_tree_queries = 64, points_per_query = 16, points_per_neighbor = 8,
                        small_batch = 4096;
 
@@ -107,7 +107,7 @@ const char* batch_path(const metric::Traits& traits, const Batch& b, std::int64_
 }
 
 bool is_task(double pairs, double all_pairs, int threads) {
-    // Less than a thread's share: what others have to wait for at the end is at most as long.
+    // At most a thread's share of all pairs, so the others wait no longer than that at the end.
     return threads > 1 && pairs * threads <= all_pairs;
 }
 

@@ -1,4 +1,5 @@
-// Searches by a selector that was asked for: which device serves it, behind which distances.
+// Searches with a forced selector: the device that serves it, and the distances that it selects
+// from.
 #include "plan/by_selector.h"
 
 #include <fmt/format.h>
@@ -15,7 +16,7 @@ namespace kith::planner {
 
 namespace {
 
-// All distances in binary64, of as many queries at a time as half of the memory holds.
+// All distances in binary64, for as many queries at a time as the budget and 1 GiB hold.
 Plan on_cpu(const Request& r, const Machine& machine, const cpu::Selector& selector) {
     if (!r.path.empty() && r.path != name(Path::exact))
         refuse(
@@ -31,8 +32,8 @@ Plan on_cpu(const Request& r, const Machine& machine, const cpu::Selector& selec
     own.path = name(Path::exact);
     own.selector.clear();
     Plan p = make(own, machine);
-    // Per query its distance keys and what is selected of them; per thread what a selector may copy
-    // of a row, and tiles of rows.
+    // Per query: its distance keys, and the selected ones. Per thread: a selector's copy of a row,
+    // and tiles of rows.
     const double each = 8 * static_cast<double>(n) + 16 * static_cast<double>(kept),
                  fixed = (16 * static_cast<double>(n) + (1 << 20)) * p.threads,
                  budget = cpu_budget(r, machine, each + fixed);

@@ -1,5 +1,5 @@
-// Plans of searches by a selector that was asked for (Options::selector): all distances of some
-// queries at a time, and of each its nearest by that selector. On a GPU a composed path of the
+// Plans of searches with a forced selector (Options::selector): all distances of a tile of queries,
+// then the nearest of each by that selector. On a GPU such a plan has a composed path of the
 // papers' component, on a CPU path exact.
 #pragma once
 
@@ -9,13 +9,13 @@
 
 namespace kith::planner {
 
-// Whether a search is to take another selector than its paths' own, "threshold".
+// True if a search has to use another selector than "threshold", which its paths have anyway.
 inline bool forces_selector(const std::string& selector) {
     return !selector.empty() && selector != "threshold";
 }
-// The plan of a search that is. Throws as make() does.
+// The plan of such a search. Throws as make() does.
 Plan by_selector(const Request& request, const Machine& machine);
-// Those of the CPU, for messages: "vector, heap".
+// Names of the CPU's selectors, for messages: "vector, heap".
 std::string cpu_selector_names();
 
 }  // namespace kith::planner

@@ -1,4 +1,4 @@
-// Which devices a call runs on, and how several of them share a search.
+// Chooses the devices of a call, and plans how several of them share a search.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,13 +13,13 @@ namespace kith::planner {
 
 namespace {
 
-// Queries below which a block is not cut, for each GPU reads all its points for one. Reasoned: the
-// fused filter multiplies 128 queries at a time.
+// A block has at least this many queries, since a GPU reads all its points for each block.
+// Reasoned: the fused filter multiplies 128 queries at a time.
 constexpr std::int64_t least_block = 256;
-// Blocks for each device where devices differ, so that the faster ones take more of them.
+// Blocks per device if the devices are unequal: faster ones take more of them.
 constexpr std::int64_t blocks_of_unequal = 4;
 
-// The ordinals of "0,1,3"; nothing where it is no such list.
+// The ordinals in a list like "0,1,3"; none if it is not such a list.
 std::optional<std::vector<int>> ordinals_of(const std::string& list) {
     constexpr std::size_t most_digits = 3;
     std::vector<int> ordinals;
@@ -115,11 +115,10 @@ Plan divide(const Request& request, const Machine& machine, const std::vector<in
                spelled(devices));
     Request one = request;
     one.device = spelled({devices.front()});
-    // A block is not the whole graph: it finds one neighbour more, for the point itself may be
-    // among them.
+    // A block searches one neighbour more than the graph: a point itself may be among them.
     one.shape.graph = false;
     one.shape.k += request.shape.graph ? 1 : 0;
-    one.prepared = false;  // what does not fit is cut into shards first
+    one.prepared = false;  // points that do not fit are cut into shards first
     Plan p = make(one, machine);
     const std::int64_t n = request.shape.n;
     if (p.chunk_points < n) one.shape.n = exact::ceil_div(n, count);

@@ -1,4 +1,4 @@
-// What a plan says of itself: its path's name, what preparing takes, a line for each decision.
+// Plans and reports as text: the path's name, bytes of prepared points, a line per fact.
 #include "kith/plan.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace kith {
 
 namespace {
 
-// A line of a list of attempts, the key ahead of the first.
+// A line of a list of attempts; the key stands in the first one only.
 std::string attempt_line(const char* key, std::size_t number, std::string_view strategy,
                          std::string_view what) {
     const std::string line =
@@ -31,7 +31,7 @@ std::string what_ran(const TraceEntry& e) {
                        1e3 * e.seconds);
 }
 
-// What the strategy of the plan's path keeps of its points.
+// Bytes that the strategy of the plan's path keeps for its points.
 double prepared_by_path(const Shape& shape, const Plan& plan) {
     const bool on_cpu = plan.device == host_memory;
     const cpu::Strategy* const of_cpu = on_cpu ? cpu::find_strategy(name(plan.path)) : nullptr;

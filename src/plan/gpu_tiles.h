@@ -5,19 +5,19 @@
 
 namespace kith::planner {
 
-// Whether a tree would save something, if its boxes left out most of the points, and there is room
-// for it.
+// True if there is room for a tree, and if it would save time provided that its boxes prune most
+// points.
 bool gpu_tree_saves(const Request& request, const Machine::Device& device);
-// Whether a tree of the points may leave out enough of them to be faster than a filter: the direct
-// form, or products.
+// True if a tree may prune enough points to be faster than a filter: the direct form (`direct`), or
+// products.
 bool gpu_tree_may_pay(const Request& request, const Machine::Device& device, bool direct);
 
-// Completes a plan whose path is chosen, which becomes gemm_i8 where the device has room for
-// nothing else of the points that filters. Throws out_of_memory where the budget is below the
+// Completes a plan whose path is chosen. If the device has room for no other filter than the int8
+// form of the points, the path becomes gemm_i8. Throws out_of_memory if the budget is below the
 // smallest tile.
 void gpu_tiles(const Request& request, const Machine::Device& device, Plan& plan);
-// The same of the path "tree", with the tiles of the path `behind` it, for queries that look at too
-// many points.
+// Likewise for the path "tree". The tiles are those of the path `behind`, which answers queries
+// that look at too many points. Throws out_of_memory also if the points would have to stream.
 void gpu_tree_tiles(const Request& request, const Machine::Device& device, Path behind, Plan& plan);
 
 }  // namespace kith::planner

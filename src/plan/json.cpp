@@ -1,4 +1,4 @@
-// The reader of JSON: recursive descent over RFC 8259, of so many levels and bytes at most.
+// See json.h. Recursive descent over RFC 8259, with limits on the levels and bytes of a text.
 #include "plan/json.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// A small reader of JSON, for the files of machines: bounded, errors with line and column.
+// A small JSON reader for the files of machines. It limits levels and bytes; errors name line and
+// column.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +15,15 @@ struct JsonValue {
     bool boolean = false;
     double number = 0;
     std::string text;
-    std::vector<JsonValue> items;   // of an array, or the values of an object
-    std::vector<std::string> keys;  // of an object, in the order of its items, each once
-    int line = 0, column = 0;       // where it begins, from 1
+    std::vector<JsonValue> items;   // elements of an array, or values of an object
+    std::vector<std::string> keys;  // keys of an object, one per item; unique
+    int line = 0, column = 0;       // position of its first character, from 1
 
-    // The member of that key, or null.
+    // The member with that key, or null. Owned by this value.
     const JsonValue* find(std::string_view key) const;
 };
 
-// Throws bad_file: "ORIGIN:LINE:COLUMN: what is wrong".
+// Throws bad_file with "ORIGIN:LINE:COLUMN: " and what is wrong.
 JsonValue parse_json(std::string_view text, const std::string& origin);
 
 }  // namespace kith::planner

@@ -1,5 +1,5 @@
-// The format of a machine's file: JSON of its facts and rates (src/plan/machines/*.json, and what
-// kith calibrate writes).
+// The format of a machine's file: its facts and rates as JSON. src/plan/machines/*.json are such
+// files, and kith calibrate writes one.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace kith::planner {
 
 namespace {
 
-// Of files that this version can read.
+// The newest format that this version reads.
 constexpr double version = 1;
 constexpr double largest = 1e15;
 
@@ -70,7 +70,7 @@ private:
             fail(value, fmt::format("{}: {}; expected {} to {}", key, value.number, least, most));
         return value.number;
     }
-    // 0 where it is absent.
+    // 0 if the member is absent.
     double seconds(const JsonValue& of, std::string_view key) const {
         return of.find(key) ? number(of, key, 0, largest) : 0;
     }
@@ -127,7 +127,7 @@ private:
     JsonValue root_;
 };
 
-// A text in quotes.
+// The text as a JSON string.
 std::string quoted(std::string_view text) {
     std::string out = "\"";
     for (const char c : text) {

@@ -1,5 +1,5 @@
-// The measured machines (src/plan/machines/*.json, compiled in as text), and what their rates say
-// of a search.
+// The measured machines (src/plan/machines/*.json, compiled in as text), and the times that follow
+// from their rates.
 #include "plan/machines.h"
 
 #include <fmt/format.h>
@@ -15,14 +15,15 @@ namespace kith::planner {
 
 namespace {
 
-// Between two measured points of a power law; beyond them the nearer one.
+// Interpolates a power law between two measured points; outside of them the nearer one counts.
 double between(double x, double x0, double y0, double x1, double y1) {
     if (x <= x0 || x0 == x1) return y0;
     if (x >= x1) return y1;
     return y0 * std::pow(y1 / y0, std::log(x / x0) / std::log(x1 / x0));
 }
 
-// A tree takes n log n to make, and a query log n: both are said for so many points.
+// A tree takes time in proportion to n log n to build, and to log n per query. Its rates are those
+// at this n.
 constexpr double tree_points = 1 << 16;
 
 double seconds_of(const MeasuredRate& r, const Asked& asked) {
@@ -33,7 +34,7 @@ double seconds_of(const MeasuredRate& r, const Asked& asked) {
     return r.call_seconds + (points + r.query_seconds * asked.q * levels + pairs) / asked.faster;
 }
 
-// At one measured d.
+// The time at one measured d.
 double seconds_for_k(const std::vector<const MeasuredRate*>& rates, double d, const Asked& asked) {
     const MeasuredRate* below = nullptr;
     for (const MeasuredRate* r : rates) {
@@ -47,7 +48,7 @@ double seconds_for_k(const std::vector<const MeasuredRate*>& rates, double d, co
     return seconds_of(*below, asked);
 }
 
-// Rows of the metric's own, else those of any metric; by d and k.
+// The rates of the metric itself, else those for any metric; ordered by d and k.
 std::vector<const MeasuredRate*> rates_of(const KnownMachine& machine, const Asked& asked) {
     std::vector<const MeasuredRate*> own, any;
     for (const MeasuredRate& r : machine.rates) {

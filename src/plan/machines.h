@@ -1,5 +1,4 @@
-// Machines whose rates were measured: what the planner needs to know of them, and how fast their
-// searches were.
+// Machines with measured rates: their facts for the planner, and the speed of their searches.
 #pragma once
 
 #include <string>
@@ -12,40 +11,42 @@ namespace kith::planner {
 
 struct KnownMachine {
     MeasuredMachine facts{};
-    std::string date;    // of the latest measurement
-    std::string source;  // where the measurements are written down
+    std::string date;    // date of the latest measurement
+    std::string source;  // the document or tool that has the measurements
     Machine machine;
-    double start_seconds = 0;  // of any search
-    double copied_bytes = 0;   // a second, from host memory to the device and back; 0: in the rates
-    double prepared_values = 0;  // coordinates a second; 0: in the rates
+    double start_seconds = 0;    // fixed cost of a search
+    double copied_bytes = 0;     // per second, between host and device memory; 0: the rates include
+                                 // copies
+    double prepared_values = 0;  // coordinates per second; 0: the rates include preparation
     std::vector<MeasuredRate> rates;
 };
-// Those of src/plan/machines.
+// The machines in src/plan/machines.
 std::vector<KnownMachine> known_machines();
-// One of them. Throws invalid_argument with the list.
+// The known machine with that name. Throws invalid_argument with the list of names.
 KnownMachine known_machine(std::string_view name);
 
-// The machine that a text in the format of src/plan/machines/*.json describes. Throws bad_file,
-// which names the origin.
+// Reads a machine from text in the format of src/plan/machines/*.json. Throws bad_file, which names
+// the origin.
 KnownMachine read_machine(std::string_view text, const std::string& origin);
 
-// That text of a machine.
+// The machine as such a text.
 std::string written(const KnownMachine& machine);
 
-// What is asked of the rates.
+// The search whose time is wanted.
 struct Asked {
-    std::string device;  // as of a rate
+    std::string device;  // named as in MeasuredRate
     Path path = Path::exact;
     std::string_view metric;
     double n = 0, q = 0, d = 0, k = 0;
-    bool prepared = false;  // the points are
-    double faster = 1;      // than the machine of the rates: threads over threads
+    bool prepared = false;  // the points are prepared
+    double faster = 1;      // than the measured machine: ratio of the threads
 };
-// Seconds of such a search by the machine's rates: interpolated between the measured d and k as
-// powers of them, beyond the largest d in its proportion. 0 where neither the metric nor the path
-// was measured.
+// Seconds of such a search by the machine's rates. Interpolates power laws between the measured d
+// and k; beyond the largest d the time grows in proportion to it. 0 if there is no rate for the
+// path, with this metric or with any.
 double known_seconds(const KnownMachine& machine, const Asked& asked);
-// The largest k that the path was measured with at the nearest d or beyond; 0: not measured.
+// The largest k measured with this path at the smallest measured d that is not below asked.d, else
+// at the largest one. 0 if the path was not measured.
 double most_measured_k(const KnownMachine& machine, const Asked& asked);
 
 }  // namespace kith::planner

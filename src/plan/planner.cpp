@@ -22,12 +22,12 @@ namespace kith::planner {
 
 namespace {
 
-// A product of sizes, or the largest that 64 bits hold.
+// A product of sizes, at most about the largest value of 64 bits.
 std::int64_t clamped(double product) {
     return static_cast<std::int64_t>(std::min(product, 9e18));
 }
 
-// The sentence of a plan's path, once that is settled.
+// The sentence about the path in Plan::why, after tiles have settled the path.
 std::string why_path(const Plan& p, const Choice& choice) {
     if (p.forced) return fmt::format("path {}: forced. ", name(p.path));
     const auto facts = std::ranges::find(paths(), p.path, &PathFacts::path);
@@ -40,7 +40,7 @@ void tree_tiles(const Request& r, double budget, Plan& p) {
     const Shape& s = r.shape;
     const auto kept = static_cast<double>(std::min(s.k, s.n));
     const double fixed = (16 * kept + (16 << 10)) * p.threads;
-    // Those of a graph lie in the tree: coordinates, and what orders them.
+    // Coordinates, and their order. The queries of a graph lie in the tree.
     const double per_query = s.graph ? 0 : 8.0 * static_cast<double>(s.d) + 40;
     p.query_tile = s.graph ? s.q
                            : std::clamp<std::int64_t>(
@@ -50,8 +50,8 @@ void tree_tiles(const Request& r, double budget, Plan& p) {
         std::max(p.workspace_bytes, clamped(fixed + per_query * static_cast<double>(p.query_tile)));
 }
 
-// The most words that a query takes in tiles of registers, for what the path may become as well:
-// pairs of bf16, or bytes behind their header. 0 where other tiles serve it.
+// The most words of a query in tiles of matrix registers, with those of the paths that may replace
+// this one: bf16 pairs, or int8 after a header. 0 if other tiles serve the query.
 std::int64_t register_words(Path path, const std::string& isa, std::int64_t d) {
     const bool served = path == Path::gemm_bf16 || path == Path::projected || path == Path::gemm_i8;
     if (isa != "amx" || !served) return 0;
@@ -64,13 +64,13 @@ void cpu_tiles(const Request& r, const Machine& m, Plan& p) {
     p.threads = r.threads > 0 ? r.threads : m.threads;
     p.isa = r.isa.empty() ? m.isa : r.isa;
     p.chunk_points = r.shape.n;
-    // The CPU backend cuts by cache sizes; the budget only bounds queries in flight per thread.
-    // That of a tree may have to filter.
+    // The CPU backend sizes tiles by the caches; the budget only limits the queries in flight per
+    // thread. A tree needs such tiles too, for the filter that may follow it.
     p.candidate_capacity = std::min(clamped(2.0 * static_cast<double>(r.shape.k) + 512),
                                     std::max<std::int64_t>(r.shape.n, 1));
     const bool coarse = p.path == Path::projected || p.path == Path::gemm_i8;
     const double per_coordinate = coarse ? 24 : 12;
-    // In tiles 4 bytes a coordinate, or what registers round up.
+    // Tiles take 4 bytes per coordinate, or whole matrix registers.
     const std::int64_t in_registers = register_words(p.path, p.isa, r.shape.d);
     const double tile_words = static_cast<double>(std::max(r.shape.d, in_registers));
     const double per_query = 24.0 * static_cast<double>(p.candidate_capacity) +
@@ -78,7 +78,7 @@ void cpu_tiles(const Request& r, const Machine& m, Plan& p) {
     const double absent_queries =
         4.0 * static_cast<double>(in_registers) * (cpu::register_queries - 1);
     const double fixed = 4096 + absent_queries;
-    // Each thread has one query at least: a budget that is too small for all is for fewer of them.
+    // Each thread has at least one query: a budget too small for all threads gets fewer of them.
     const double budget = cpu_budget(r, m, per_query + fixed);
     p.threads = static_cast<int>(
         std::clamp(budget / (per_query + fixed), 1.0, static_cast<double>(p.threads)));
@@ -91,7 +91,7 @@ void cpu_tiles(const Request& r, const Machine& m, Plan& p) {
     if (p.path == Path::tree) tree_tiles(r, budget, p);
 }
 
-// The plan of a GPU's search as it is without the strategy that is put ahead.
+// The plan of a GPU search without a forced path, but with the strategy r.path before the others.
 Plan behind_first(const Request& r, const Machine& machine) {
     Request own = r;
     own.path.clear();
@@ -208,7 +208,7 @@ Plan make(const Request& r, const Machine& machine) {
         gpu_tree_tiles(r, *device, behind_tree(r, *device, machine), p);
     else if (device) gpu_tiles(r, *device, p);
     else cpu_tiles(r, machine, p);
-    // Of the path that the plan has now: tiles may ask for another one than was chosen.
+    // The sentence names the final path: gpu_tiles() may have changed the chosen one.
     why += why_path(p, choice);
     if (p.tries_tree)
         why +=

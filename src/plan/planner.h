@@ -12,13 +12,13 @@
 
 namespace kith::planner {
 
-// What the planner needs to know of a machine.
+// The facts about a machine that the planner needs.
 struct Machine {
     std::string isa = "baseline";
-    bool bf16 = false;  // products of bf16, beside isa avx512
-    bool vnni = false;  // products of bytes, likewise
+    bool bf16 = false;  // bf16 products, if isa is avx512 or amx
+    bool vnni = false;  // int8 products, likewise
     int threads = 1;
-    std::int64_t free_bytes = 0;  // host
+    std::int64_t free_bytes = 0;  // free host memory
     struct Device {
         std::string name;
         int capability = 0;
@@ -27,110 +27,115 @@ struct Machine {
     };
     std::vector<Device> devices;
     std::string no_device;  // why `devices` is empty
-    // "" or why its GPUs have no products of f32 matrices; asked where a path takes them, as the
-    // answer loads a library.
+    // Why the GPUs have no f32 matrix products; "" if they have. Called only for paths that need
+    // them, since it loads a library.
     std::string (*products_absence)() = nullptr;
 };
 
-// What the planner needs to know of a metric.
+// The facts about a metric that the planner needs.
 struct MetricFacts {
     MetricId id = MetricId::sqeuclidean;
     metric::Traits traits;
-    bool rounds = false;      // its direct form takes coordinates that f32 does not hold
+    bool rounds = false;      // its direct form takes coordinates that f32 cannot hold
     bool user = false;        // formula or functor
     bool user_device = true;  // the functor has a device side
-    bool has_aux = true;      // it keeps values of each vector beside the coordinates
+    bool has_aux = true;      // it keeps auxiliary values of each vector
     // Why a user's metric has no bound in f32; "": it has one, on a GPU.
     std::string unbounded = "needs a built-in metric or a formula";
 };
 
-// A form of points beside their rows, or what a sample has said of it.
+// The state of a form of the points, or the answer of a sample about it.
 enum class Form : std::uint8_t { unknown, absent, ready };
 
-// What of a search's points has been made or found out, where these were prepared by themselves.
+// The forms of a search's points, if the points were prepared before.
 struct Forms {
-    Form tree = Form::unknown;      // ready: it has been made
+    Form tree = Form::unknown;      // ready: the tree has been made
     Form boxes = Form::unknown;     // ready: a sample says that boxes leave out most points
-    Form pca = Form::unknown;       // a GPU's vectors along few directions
-    Form clusters = Form::unknown;  // of a GPU; ready: the filter is in their order
+    Form pca = Form::unknown;       // on a GPU: the PCA projection of the points
+    Form clusters = Form::unknown;  // on a GPU; ready: the filter's vectors are in the clusters'
+                                    // order
 };
 
-// What a selection asks beside its shape.
+// The options of a selection beyond its shape.
 struct SelectionRequest {
     std::string order;  // "", "ascending" or "descending"
     bool largest = false;
     bool sorted = true;
-    bool lengths = false;   // rows have their own
-    bool enqueue = false;   // the host may not wait
-    bool explained = true;  // Plan::why is wanted
+    bool lengths = false;   // each row has its own length
+    bool enqueue = false;   // the host may not wait for the device
+    bool explained = true;  // Plan::why is needed
 };
 
-// The request, free of callbacks and data. data_device: where the points lie.
+// A request, free of callbacks and data. data_device: the device that holds the points.
 struct Request {
     Shape shape;
     MetricFacts metric;
     std::string device = "auto";
     int data_device = host_memory;
     std::int64_t memory = 0;
-    double share = 1;  // of a GPU's free memory that may be planned with, where `memory` is 0
+    double share = 1;  // the part of a GPU's free memory that the plan may use if `memory` is 0
     int threads = 0;
     std::string path, selector, isa;
-    bool all_points = false;  // every point may be wanted, as within a radius: no PCA projection
-    bool prepared = false;    // the points are, ahead of their queries, of which there may be many
-    bool ahead = false;  // and this plan prepares them: neither queries nor neighbours are known
-    bool leaves_out = true;  // paths that leave out points unseen may be chosen
+    bool all_points = false;  // any point may be an answer (range search): no PCA projection
+    bool prepared = false;    // the points are prepared, for any number of queries to come
+    bool ahead = false;       // the plan prepares them: queries and k are unknown yet
+    bool leaves_out = true;   // allows paths that leave out points unseen
     Forms forms;
-    std::int64_t point_element =
-        0;  // bytes of a prepared coordinate; 0: as `shape` says, of which queries may differ
-    std::int64_t chunk_points =
-        0;  // points on the device at a time, where they have been prepared; 0: to be decided
-    HostPoints host_points =
-        HostPoints::none;  // as they have been prepared, with the filter of `host_path`
+    // Bytes per coordinate of prepared points, which may differ from shape.type, the wider type of
+    // points and queries. 0: as shape.type.
+    std::int64_t point_element = 0;
+    // Points on the device at a time, as they were prepared. 0: to be decided.
+    std::int64_t chunk_points = 0;
+    // The part of host-resident points on the device, as prepared for the filter of host_path.
+    HostPoints host_points = HostPoints::none;
     Path host_path = Path::exact;
-    std::int64_t most_queries = 0;  // of a tile on a GPU; 0: to be decided
+    std::int64_t most_queries = 0;  // per tile on a GPU; 0: to be decided
     SelectionRequest selected;
 };
 
-// Whether a plan's search asks the numbers of 8 bits of all points before any of these stream.
+// True if the plan's search compares the int8 form of all points before any points stream.
 inline bool searches_by_bytes(const Plan& plan) {
     return plan.host_points == HostPoints::bytes && plan.path == Path::gemm_i8;
 }
 
-// Throws invalid_argument (unknown names, inapplicable path), device (no such device),
-// out_of_memory (budget below the smallest tile).
+// The plan of a search. Throws invalid_argument (unknown names, inapplicable path), device (no such
+// device), out_of_memory (budget below the smallest tile).
 Plan make(const Request& request, const Machine& machine);
-// Bytes that a search may take of a GPU: what was asked for, or most of what is free.
+// Bytes that a search may take on a GPU: request.memory, or most of the free memory.
 double device_budget(const Request& request, const Machine::Device& device);
-// What tiles of a CPU may take. Throws out_of_memory where that is less than the smallest one.
+// Bytes that tiles may take on a CPU. Throws out_of_memory if they are fewer than `least`, the
+// smallest tile.
 double cpu_budget(const Request& request, const Machine& machine, double least);
 
-// The plan of a selection: shape.n columns, shape.q rows.
+// The plan of a selection from shape.q rows of shape.n columns. Throws as make() does.
 Plan selection(const Request& request, const Machine& machine);
-// The bytes that it takes on a GPU beyond the caller's memory, all rows at a time; the devices'
-// free memory is not read.
+// Bytes that it takes on a GPU beyond the caller's memory, with all rows at a time. Does not read
+// the devices' free memory.
 double selection_bytes(const Request& request, const Machine& machine);
 
-// Bytes of a CPU's tree, and while it is made its points' coordinates and numbers once more; of its
-// projection, rows and sample among it.
+// Bytes of a CPU's tree while it is made, which include a copy of the points' coordinates and
+// numbers; of its PCA projection, rows and sample included.
 double tree_bytes(const Shape& shape);
 double projected_bytes(const Shape& shape);
 
-// The devices that a request's `device` names on this machine: host_memory, or ordinals.
+// The devices on this machine that a request's `device` names: host_memory, or ordinals. Throws
+// device if the machine lacks one, invalid_argument for other names and repeated ordinals.
 std::vector<int> choose_devices(const std::string& device, int data_device, const Machine& machine);
-// The one that it names; a list of more is refused.
+// The device that it names. Refuses a list of several.
 int choose_device(const std::string& device, int data_device, const Machine& machine);
-// As Options::device takes them: "cpu", "cuda:1", "cuda:0,1".
+// The devices in the syntax of Options::device: "cpu", "cuda:1", "cuda:0,1".
 std::string spelled(const std::vector<int>& devices);
 
-// The plan of a search that several devices share, which may be the same one several times:
-// Plan::device_queries and device_points are its blocks, all else is what the first device does
-// with one.
+// The plan of a search that several devices share; a device may be listed several times.
+// Plan::device_queries and device_points are the size of a block. All other fields are the first
+// device's plan for one block.
 Plan divide(const Request& request, const Machine& machine, const std::vector<int>& devices);
-// What several devices are: GPUs of one name, or unequal ones or CPUs, of which one may be slower.
+// The kind of a group of devices: GPUs of one name, unequal GPUs, or CPUs. Some of the latter two
+// may be slower than others.
 enum class Kind : std::uint8_t { equal_gpus, unequal_gpus, cpus };
 Kind kind_of(const std::vector<int>& devices, const Machine& machine);
-// Of q queries those that one of `count` devices takes at a time, which would search `at_once`
-// together.
+// The queries, among q, that one of `count` devices takes at a time. `at_once`: the most that a
+// device searches together.
 std::int64_t block_queries(std::int64_t q, std::int64_t at_once, std::size_t count, Kind kind);
 
 // The paths of a search, in order of preference.
@@ -144,10 +149,10 @@ std::span<const PathFacts> paths();
 constexpr bool looks_at_less(Path path) {
     return path == Path::projected || path == Path::gemm_i8 || path == Path::clustered;
 }
-// True if a strategy of the CPU, or of a GPU, has that name, no path has, and Options::path may put
-// it first.
+// True if a CPU (or GPU) strategy has that name, no path has it, and Options::path may put it
+// first.
 bool is_only_first(std::string_view name, bool gpu);
-// "" when `path` serves the metric and type on that kind of device, else the reason why not.
+// "" if `path` serves the metric and type on that kind of device, else the reason why not.
 std::string why_not(const PathFacts& path, const MetricFacts& metric, ElementType type, bool gpu);
 
 }  // namespace kith::planner

@@ -12,7 +12,8 @@ namespace kith::planner {
 
 namespace {
 
-// All rows with the samples; then each row with the positions from its own on that are beyond them.
+// All rows with the samples; then each row with the positions beyond the samples that are not
+// before its own.
 double symmetric_pairs(const Shape& s) {
     const gpu::FilterLevels levels = gpu::filter_levels(s.n, s.n, s.k + 1);
     const double n = static_cast<double>(s.n),
@@ -72,8 +73,8 @@ GraphSchedule schedule(const Request& request, const Machine& machine, int count
     }
     set_work(work, s.n, out);
     out.pairs = 1;
-    // Of the first device, which has most. Points that stream come for each pass; queries that it
-    // holds as points do not.
+    // For the first device, which receives most. Points that stream arrive anew for each pass;
+    // queries that the device holds as points do not arrive.
     const std::int64_t searches = exact::ceil_div(blocks, sharded ? 1 : count);
     const bool streams = prepared < held;
     const std::int64_t passes =

@@ -1,4 +1,4 @@
-// Schedules of graphs on several devices, simulated.
+// Simulated schedules of graphs on several devices.
 #pragma once
 
 #include <algorithm>
@@ -9,21 +9,21 @@
 
 namespace kith::planner {
 
-// The pairs of points that each device computes.
+// Counts the pairs of points that each device computes.
 struct Work {
-    double all = 0, most = 0;  // of all devices; of the one that has most
+    double all = 0, most = 0;  // pairs of all devices; pairs of the busiest one
     void add(double part) {
         all += part;
         most = std::max(most, part);
     }
 };
-// The fields of `out` that follow from it, for n points and out.devices devices.
+// Sets pairs and balance of `out` from the work, for n points and out.devices devices.
 void set_work(const Work& work, std::int64_t n, GraphSchedule& out);
-// Bytes of k neighbours of each point.
+// Bytes of k neighbours for each point.
 double heap_bytes(const Shape& shape);
 
-// That of a graph on `count` GPUs like the machine's first. `symmetric`: distances have the same
-// bits from either side. Throws as make().
+// The schedule of a graph on `count` GPUs like the machine's first one. `symmetric`: distances have
+// the same bits in both directions. Throws as make() does.
 GraphSchedule schedule(const Request& request, const Machine& machine, int count, bool symmetric);
 
 }  // namespace kith::planner

@@ -1,4 +1,4 @@
-// The plan of a selection: device, selector, rows at a time.
+// The plan of a selection: device, selector, and rows at a time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,23 +16,22 @@ namespace kith::planner {
 
 namespace {
 
-// A GPU selector counts the values of a row in 32 bits, with one number to spare.
+// GPU selectors count the values of a row in 32 bits, and reserve one number.
 constexpr std::int64_t most_gpu_columns = 0xfffffffe;
-// Blocks of a launch, of which a row takes at least one.
+// The most blocks of a launch; a row takes at least one.
 constexpr std::int64_t most_gpu_rows = 0x7fffffff;
-// Values that come from the host at a time: less than a quarter of a second at 20 GB/s, as a
-// selection can be cancelled between its tiles only.
+// The most bytes of values copied from the host at a time. They take less than a quarter of a
+// second at 20 GB/s: a selection can be cancelled between tiles only.
 constexpr double most_host_bytes = 4.0 * (1 << 30);
 
 // The CPU's choice. EPYC (Zen 5), 2026-11-21, f32, one thread, uniform values, three rounds on a
-// machine that others used as well (rates varied by 2, ratios within a round less). Rate of
-// insertion over the better of vector and nth-element: n 400: 1.2 to 2.4 at k 10, 0.4 to 0.6 at k
-// 100; n 1000: 0.8 to 1.4 at k 4, 0.9 to 1.6 at k 20. Of nth-element over vector at n 2^20: 0.7 to
-// 0.8 at k 30 %, 1 at k 50 %. Rows below this length are not sampled, which is what makes "vector"
-// fast.
+// shared machine (rates varied by 2, ratios within a round less). Rate of insertion over the better
+// of vector and nth-element: n 400: 1.2 to 2.4 at k 10, 0.4 to 0.6 at k 100; n 1000: 0.8 to 1.4 at
+// k 4, 0.9 to 1.6 at k 20. Rate of nth-element over vector at n 2^20: 0.7 to 0.8 at k 30 %, 1 at k
+// 50 %. Rows shorter than short_row are not sampled; sampling is what makes "vector" fast.
 constexpr std::int64_t short_row = 512, short_row_insertion_k = 32;
 constexpr std::int64_t middling_row = 2048, middling_row_insertion_k = 8;
-// Above this share of a row kept, a partition of the whole row costs no more than a threshold.
+// If k exceeds this share of a row, partitioning the whole row costs no more than a threshold.
 constexpr double whole_row_share = 1.0 / 3;
 
 bool in_build(const cpu::Selector&) {
@@ -42,7 +41,7 @@ bool in_build(const gpu::Selector& selector) {
     return papers::has(selector);
 }
 
-// Those of this build.
+// The names of the selectors that this build has.
 template <class Selectors>
 std::string names_of(const Selectors& selectors) {
     std::string names;
@@ -51,8 +50,8 @@ std::string names_of(const Selectors& selectors) {
     return names;
 }
 
-// Refuses a forced selector that the device does not have or whose range lacks k. `selector` may be
-// null.
+// Refuses a forced selector that the device lacks, or whose range of k excludes this one.
+// `selector` may be null. `elsewhere`: another kind of device has it.
 template <class Selector>
 void check_forced(const Request& r, const Selector* selector, bool elsewhere, const char* here,
                   const char* there, const std::string& names) {
@@ -122,11 +121,10 @@ std::string gpu_selector(const Request& r, bool clusters, std::string& why) {
 }
 
 // Bytes that one row takes on the device beyond the caller's memory: its values (copied from the
-// host, or into the other layout, or as f32), the selector's workspace, the result.
+// host, into the other layout, or as f32), the selector's workspace, and the result.
 double row_bytes(const Request& r, const gpu::Selector& selector) {
     const auto element = static_cast<double>(size_of(r.shape.type));
-    // Of 16-bit floats, and of rows that are padded to one length, there is a copy as wide as f32
-    // beside the others.
+    // 16-bit floats, and rows padded to one length, have a copy that is at least as wide as f32.
     const bool narrow = r.shape.type == ElementType::f16 || r.shape.type == ElementType::bf16;
     const bool copied = (narrow && selector.types != gpu::SelectTypes::narrow) ||
                         (r.selected.lengths && !selector.lengths);
@@ -187,8 +185,8 @@ Plan selection(const Request& r, const Machine& machine) {
     p.chunk_points = p.point_tile = r.shape.n;
     p.query_tile = r.shape.q;
     const bool chosen = r.device.empty() || r.device == "auto";
-    // Too many columns, or a selector of the CPU's alone: auto falls back to it where the data lie
-    // there.
+    // Too many columns for a GPU, or a selector that only the CPU has: "auto" then takes the CPU if
+    // the data are there.
     const bool cpu_only = r.shape.n > most_gpu_columns ||
                           (!gpu::find_selector(r.selector) && cpu::find_selector(r.selector));
     if (p.device != host_memory && chosen && cpu_only && r.data_device == host_memory)

@@ -1,4 +1,4 @@
-// What each attempt has left, and the entries that say so.
+// See chain.h.
 #include "strategy/chain.h"
 
 #include <array>
@@ -36,7 +36,7 @@ void Chain::commit(std::int64_t count) {
         causes_[static_cast<std::size_t>(i)] = exact::Cause::none;
 }
 
-// To the entry of its strategy, what it did of queries before `end`.
+// Adds the results of an attempt for the queries before `end` to the entry of its place.
 void Chain::add(const Ran& part, std::int64_t end) {
     const auto before = [end](const Numbers& numbers) {
         return std::lower_bound(numbers.begin(), numbers.end(), end) - numbers.begin();

@@ -1,5 +1,5 @@
-// The chain of a search: which attempt takes what is left, by its cause, and what each has left in
-// turn. On the host alone; what a driver calls for a strategy is its own.
+// The chain of a search: decides by cause which of the queries left an attempt takes, and records
+// what each attempt leaves. Host code; a driver calls the strategies itself.
 #pragma once
 
 #include <algorithm>
@@ -14,17 +14,17 @@
 
 namespace kith::strategy {
 
-using Numbers = std::vector<std::int64_t>;  // of queries, ascending
+using Numbers = std::vector<std::int64_t>;  // numbers of queries, ascending
 
-// `rest` takes the place of `some` among `all`.
+// Replaces `some` among `all` by `rest`, a subset of it.
 void replace(Numbers& all, const Numbers& some, const Numbers& rest);
 
-// What has happened to each query of a search; any thread.
+// The largest cause for each query of a search. Safe for concurrent use.
 using Causes = std::vector<std::atomic<exact::Cause>>;
 
 void raise(std::atomic<exact::Cause>& to, exact::Cause cause);
 
-// The queries that an attempt takes: those of these numbers, or all.
+// The queries that an attempt takes: those with these numbers, or all.
 struct Queries {
     std::int64_t count;
     const Numbers* numbers;  // null: queries 0, ..., count - 1
@@ -36,32 +36,32 @@ struct Queries {
 
 class Chain {
 public:
-    // Entries of the trace are added to that of `report`.
+    // Appends its entries to the trace of `report`, which must outlive it.
     Chain(std::int64_t queries, Report& report)
         : report_(report), queries_(queries), first_(0), count_(queries) {
         report.trace.reserve(usual_entries);
     }
 
-    // Goes on with queries [first, first + count), of which commit() says how many are over. From
-    // now on attempts of one place (at()) are one entry, and entries are in the order of their
-    // places.
+    // Continues with queries [first, first + count); commit() tells how many of them are answered.
+    // From now on the attempts of one place (at()) share an entry of the trace, and entries are in
+    // the order of their places.
     void begin(std::int64_t first, std::int64_t count);
-    // The first `count` of them are over, those beyond begin anew.
+    // The first `count` of them are answered. The causes of the others are reset: they begin anew.
     void commit(std::int64_t count);
 
     void at(int place) { place_ = place; }
 
     bool done() const { return !whole_ && left_.empty(); }
-    // How many queries are left.
+    // The number of queries left.
     std::int64_t count() const { return whole_ ? count_ : static_cast<std::int64_t>(left_.size()); }
     const Numbers& left();
     Causes& causes();
-    // Of those left, the queries that a set of causes has.
+    // The queries left whose cause is in the set.
     Numbers taken(CauseSet takes);
 
-    // run(queries, after) answers some of those that the strategy takes, and puts the others into
-    // `after`; it returns null, or why the strategy declines, with nothing answered. Whether it
-    // ran.
+    // Calls run(queries, after) with the queries that the strategy takes. It answers some of them
+    // and puts the others into `after`. It returns null, or why the strategy declines; then no
+    // query is answered. Returns true if the strategy ran.
     template <class Run>
     bool attempt(const Facts& facts, CauseSet takes, const Run& run) {
         const bool all = takes == CauseSet::all();
@@ -77,27 +77,29 @@ public:
         ran(facts, all, some, after);
         return true;
     }
-    // Of the queries of the attempt that runs, so many were not taken after all.
+    // For run() of the current attempt: this many of its queries were not tried, and the trace does
+    // not count them.
     void spare(std::int64_t queries) { spared_ += queries; }
-    // The strategy was not asked: why not.
+    // Records that the strategy was not asked, and why.
     void decline(const Facts& facts, const char* why);
 
-    // What the counters and reasons of the report say of the queries of begin(), of which `count`
-    // are over. Those of `last`, ascending, came to the last attempt, which `scans`, or is as good;
-    // `no_reason`: why those did for which nothing else has a reason; `not_tried`: what stands for
-    // Cause::not_tried.
+    // Adds the first `count` queries since begin() to the counters of the report and to
+    // `fallbacks`. `last`: the queries that came to the last attempt, ascending. `scans`: that
+    // attempt was the full scan. `no_reason`: the least cause of the queries in `last`.
+    // `not_tried`: the cause that replaces Cause::not_tried.
     void tally(std::int64_t count, const Numbers& last, bool scans, exact::Cause no_reason,
                exact::Cause not_tried, exact::Fallbacks& fallbacks);
-    // The cause of most queries that were given up.
+    // The cause for which most queries were given up; Cause::none if none was.
     exact::Cause most() const;
-    // The strategy of the attempt that certified most, of several the first; null where there was
-    // none.
+    // The strategy whose attempt certified most queries, the first of several; null without
+    // attempts.
     const Facts* winner() const { return winner_; }
 
 private:
     using Clock = std::chrono::steady_clock;
     static constexpr std::size_t usual_entries = 2;
-    // What an attempt took and left of the queries of begin(), and why; none: it was declined.
+    // An attempt since begin(): the queries that it took and left, and why. Without queries it was
+    // declined.
     struct Ran {
         const Facts* facts;
         int place;
@@ -118,7 +120,7 @@ private:
     bool whole_ = true, in_parts_ = false;
     Numbers left_;
     Causes causes_;
-    // In parts: what ran of these, and the places of the trace's entries.
+    // Since begin(): the attempts that ran, and the places of the trace's entries.
     std::vector<Ran> ran_;
     std::vector<int> places_;
     const Facts* winner_ = nullptr;

@@ -1,5 +1,5 @@
-// What is known of a strategy without data: what the planner, plans, traces and the documents go
-// by. A strategy is one exact way of answering queries: it certifies some, and leaves the rest,
+// The facts of a strategy that need no data: the planner, plans, traces and the documents use them.
+// A strategy is one exact way of answering queries: it certifies some of them, and leaves the rest,
 // with their causes, to the next.
 #pragma once
 
@@ -12,14 +12,14 @@
 
 namespace kith::strategy {
 
-// Causes for which queries are left.
+// A set of the causes for which queries are left.
 class CauseSet {
 public:
     template <class... Causes>
     static constexpr CauseSet of(Causes... causes) {
         return CauseSet(((std::uint32_t{1} << static_cast<int>(causes)) | ...));
     }
-    // Of queries that nothing has been tried for as well.
+    // Includes queries that nothing has been tried for.
     static constexpr CauseSet all() { return CauseSet(~std::uint32_t{0}); }
     constexpr bool has(exact::Cause cause) const { return bits_ >> static_cast<int>(cause) & 1; }
     constexpr bool operator==(const CauseSet&) const = default;
@@ -29,34 +29,34 @@ private:
     std::uint32_t bits_;
 };
 
-// The k nearest points of each query, or all within a radius.
+// k nearest neighbours, or range search.
 enum class Task : std::uint8_t { nearest, within };
 
-// What a processor can do beside its instruction set.
+// Abilities of a processor that its instruction set does not tell.
 struct Processor {
-    std::string isa;    // forced; "": the best there is
-    bool bf16 = true;   // products of bf16
-    bool bytes = true;  // products of whole numbers of 8 bits
+    std::string isa;    // forced; "": the best available
+    bool bf16 = true;   // bf16 products
+    bool bytes = true;  // int8 products
 };
 
-// What is asked for, without data.
+// A search's shape and metric, without data.
 struct Problem {
     Task task = Task::nearest;
     ElementType type = ElementType::f32;
     metric::Traits traits;
-    bool rounds = false;  // the metric's direct form takes coordinates that f32 does not hold
+    bool rounds = false;  // the metric's direct form takes coordinates that f32 cannot hold
     bool user = false;    // formula or functor
     Processor processor;
 };
 
 struct Facts {
     const char* name = "";    // in plans and traces
-    Path path = Path::exact;  // whose name forces it, and which it counts for in Report::path
-    const char* what = "";    // a line of help
-    CauseSet takes = CauseSet::all();  // of the queries that were left
-    // Null, or why it cannot serve.
+    Path path = Path::exact;  // its name forces the strategy, and stands for it in Report::path
+    const char* what = "";    // one line of help
+    CauseSet takes = CauseSet::all();  // causes of the queries that it takes
+    // Null if it can serve, else the reason why not. No function: it always can.
     const char* (*obstacle)(const Problem&) = nullptr;
-    // What it keeps of n points of d dimensions beside these. Null: nothing.
+    // Bytes that it keeps for n points of d dimensions, beyond the points. No function: none.
     double (*bytes)(const Shape&, const std::string& isa) = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// Sums of traces.
+// See trace.h.
 #include "strategy/trace.h"
 
 #include <algorithm>

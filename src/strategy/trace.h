@@ -7,10 +7,11 @@
 
 namespace kith::strategy {
 
-// The attempts of one part of a search to those of all parts: strategies of one name are one entry.
+// Adds the attempts of one part of a search to those of all parts: one entry per strategy.
 void add(const std::vector<TraceEntry>& part, std::vector<TraceEntry>& all);
 
-// So many queries have been answered again, by a scan, whatever attempt had answered them.
+// Records that a scan has answered this many queries again. They no longer count as certified by
+// the last attempts that had certified them, and are left for `cause` there.
 void answer_again(std::int64_t queries, const char* cause, std::vector<TraceEntry>& trace);
 
 }  // namespace kith::strategy

@@ -1,5 +1,5 @@
-// One query in the filter: a threshold that only falls, and the candidates, points that may be
-// among the k nearest.
+// The filter's state of one query: a threshold that only falls, and the candidates, the points that
+// may be among the k nearest.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,15 @@
 namespace kith::cpu {
 
 struct Candidate {
-    float low, high;  // the filter's value; with the point's slack, the upper value
+    float low, high;  // the filter's value; the upper value (value plus the point's slack)
     std::int64_t id;
 };
 
 class Candidates {
 public:
-    // Room for `room` appends is kept between calls of tighten(), which is due after `behind` at
-    // the latest.
+    // full() is true if fewer than `room` more appends fit, or `behind` appends after the last
+    // tighten(), or after the list was long enough for a threshold. `kth` finds the k-th smallest
+    // upper value.
     Candidates(std::int64_t k, const QueryTerms& terms, std::int64_t room,
                std::int64_t behind = std::numeric_limits<std::int64_t>::max(),
                KthSmallest kth = kth_smallest(Isa::baseline))
@@ -41,7 +42,7 @@ public:
                (list_.size() >= due_ && list_.size() - due_ >= behind_);
     }
 
-    // NaN or -inf is a point that the bound does not cover.
+    // A value of NaN or -inf: the bound does not cover the point, which stays a candidate.
     void append(float value, float slack, std::int64_t id) {
         constexpr float infinity = std::numeric_limits<float>::infinity();
         if (!(value > -infinity)) list_.push_back({-infinity, infinity, id});
@@ -52,19 +53,19 @@ public:
         if (threshold < threshold_) threshold_ = threshold;
     }
 
-    // From here on thresholds follow from the rank-th upper value: of less than k they are guesses,
-    // which the answer has to prove (guess()).
+    // From here on the threshold is the rank-th smallest upper value. With a rank below k it is a
+    // guess, which the caller has to verify against the answer (see guess()).
     void set_rank(std::int64_t rank) {
         rank_ = static_cast<std::size_t>(rank);
         due_ = std::max(rank_, list_.size());
     }
-    // The lowest threshold that was guessed: no point that is not above it has been dropped without
-    // a proof.
+    // The lowest guessed threshold, else +inf. No point with a value up to it was dropped without
+    // proof.
     float guess() const { return guess_; }
 
-    // The k-th smallest upper value bounds the k-th distance key: lowers the threshold to it and
-    // drops what is above. False if that left the list nearly full. `upper` is for what it
-    // computes: one serves many lists.
+    // Lowers the threshold to the rank-th smallest upper value, which for rank k bounds the k-th
+    // distance key, and drops the candidates above it. Returns false if the list is nearly full
+    // nevertheless. `upper`: scratch memory, which many lists may share.
     bool tighten(std::vector<float>& upper) {
         if (list_.size() >= rank_) {
             upper.resize(list_.size());
@@ -74,7 +75,7 @@ public:
             lower(terms_.threshold_from_upper(static_cast<double>(kth)));
             if (rank_ < k_) guess_ = threshold_;
         }
-        // Without a branch that depends on a candidate.
+        // Compacts without a data-dependent branch.
         const float t = threshold_;
         std::size_t kept = 0;
         for (const Candidate c : list_) {

@@ -1,4 +1,4 @@
-// The filter of coarse panels.
+// See coarse_filter.h.
 #include "cpu/search/coarse_filter.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace kith::cpu {
 
 namespace {
 
-// How far ahead of its use a query is prefetched.
+// Prefetch distance in queries.
 constexpr std::size_t queries_ahead = 4;
 
 }  // namespace
@@ -43,15 +43,15 @@ CoarseFilter::CoarseFilter(const Search& search, const Filter& filter, Shortlist
         const bool used = list.filtered(i);
         if (used) tiles_.set(i, forms.data() + i * words, words);
         QueryTerms& terms = terms_[static_cast<std::size_t>(i)];
-        // Values of whole rows are distance keys, those of others w, whose thresholds have their
-        // error in them.
+        // The shortlist's thresholds are distance keys for integer rows. For other rows they are w
+        // plus the error of the rows, which is subtracted here.
         if (!whole_) terms.scale = 1, terms.offset = 0, terms.error -= list.error(i);
         if (!used) terms = {};
         follow(i);
     }
 }
 
-// A panel's value is at most w + its error where a row's is at most w + its own.
+// The panels' threshold of query i: the w of its row threshold, plus the error of the panels.
 void CoarseFilter::follow(std::int64_t i) {
     const auto at = static_cast<std::size_t>(i);
     const float of_rows = list_.thresholds()[i];
@@ -68,10 +68,10 @@ void CoarseFilter::group(std::int64_t p) {
     tiles_.compare(
         panel, thresholds_.data(), filter_.exponent(),
         [&](std::int64_t first, std::int64_t here, const std::uint32_t* hits, const float*) {
-            // Of a few queries few panels have a hit at all.
+            // With few queries, few panels have a candidate at all.
             if (!known) points = search_.candidates_of(panel, p * panel_points);
             known = true;
-            // Without a branch that depends on a query.
+            // Without a data-dependent branch.
             std::uint32_t all = 0;
             for (std::int64_t i = 0; i < here; ++i) {
                 const std::uint32_t lanes = hits[i] & points;
@@ -79,7 +79,7 @@ void CoarseFilter::group(std::int64_t p) {
                 count += lanes != 0;
                 all |= lanes;
             }
-            // Here, not by a function: a call of one that does nothing else is left out by gcc 12.
+            // Inline code: gcc 12 drops calls of a function that only prefetches.
             for (std::uint32_t fresh = all & ~seen; fresh; fresh &= fresh - 1) {
                 const std::byte* const next = row(p * panel_points + std::countr_zero(fresh));
                 for (std::int64_t j = 0; j < row_bytes_; j += 64) __builtin_prefetch(next + j);
@@ -95,7 +95,7 @@ void CoarseFilter::group(std::int64_t p) {
     }
 }
 
-// Rows of a panel that a query's values have left.
+// Rescores the candidates of query i in panel p, one bit of `lanes` each.
 void CoarseFilter::read(std::int64_t i, std::int64_t p, std::uint32_t lanes) {
     const auto at = static_cast<std::size_t>(i);
     const float threshold = list_.thresholds()[i];

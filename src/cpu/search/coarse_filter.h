@@ -1,5 +1,5 @@
-// The filter of coarse panels, along a projection or of whole numbers of 8 bits, then of each
-// candidate by its row.
+// The filter with coarse panels (PCA projections or int8): their candidates are rescored from more
+// precise rows.
 #pragma once
 
 #include <vector>
@@ -10,29 +10,29 @@
 
 namespace kith::cpu {
 
-// `filter` is a coarse one. Values of its panels bound those of its rows from below, which decide
-// what the shortlist is offered; thresholds of the panels follow from the rows'.
+// `filter` has coarse panels. A panel's value is a lower bound of the row's. The row's value
+// decides whether the shortlist is offered the point, and the thresholds of the panels follow from
+// those of the rows.
 class CoarseFilter {
 public:
     CoarseFilter(const Search& search, const Filter& filter, Shortlist& list, std::int64_t count);
     std::int64_t stride(std::int64_t panels) const { return panel_stride(count_, panels); }
-    // Points [32 p, 32 p + 32).
+    // Compares the queries with points [32 p, 32 p + 32).
     void group(std::int64_t p);
-    // Thresholds of the shortlist have changed.
+    // Call it after the shortlist's thresholds have changed.
     void follow() {
         for (std::int64_t i = 0; i < count_; ++i) follow(i);
     }
 
 private:
-    // A query and the points of a panel that its values there have left.
+    // A query and its candidates in a panel, one bit each.
     struct Passed {
         std::int32_t query;
         std::uint32_t lanes;
     };
     void follow(std::int64_t i);
-    // A query's words for rows.
+    // The words of query i that rows are compared with.
     std::byte* query(std::int64_t i) const { return queries_.data() + i * query_bytes_; }
-    // A point's row.
     const std::byte* row(std::int64_t id) const {
         return whole_ ? whole_->row(id) : reinterpret_cast<const std::byte*>(filter_.row(id));
     }
@@ -44,13 +44,13 @@ private:
     const TileKernels& kernels_;
     const WholeRows* whole_;
     std::int64_t count_, query_bytes_, row_bytes_;
-    double most_read_;  // rows that a query reads before it is given up
+    double most_read_;  // rows that a query may read before it is given up
     Buffer<std::byte> queries_;
     QueryTiles tiles_;
-    std::vector<float> thresholds_;  // of panels
-    std::vector<QueryTerms> terms_;  // what makes them of the rows' thresholds
-    std::vector<double> read_;       // rows of each query
-    std::vector<Passed> passed_;     // of a panel
+    std::vector<float> thresholds_;  // per query, for panels
+    std::vector<QueryTerms> terms_;  // per query: they convert a row threshold to a panel threshold
+    std::vector<double> read_;       // per query: rows read
+    std::vector<Passed> passed_;     // the candidates in one panel
 };
 
 }  // namespace kith::cpu

@@ -13,7 +13,7 @@ namespace kith::cpu {
 
 namespace {
 
-// As scan.cpp has them: two blocks fit into the second-level cache.
+// As in scan.cpp: a block of queries and a tile of points fit into the L2 cache.
 constexpr std::int64_t block_bytes = 256 << 10;
 constexpr std::int64_t max_queries = 64, max_points = 512;
 
@@ -23,8 +23,8 @@ void distances_of(const Points& points, const DistancesRequest& request) {
     const std::int64_t rows = block_bytes / (8 * d);
     const std::int64_t queries = std::clamp<std::int64_t>(rows, 1, max_queries),
                        tile = std::clamp<std::int64_t>(rows / 8 * 8, 8, max_points);
-    // A task is a block of queries against a range of the points, of whole tiles: enough of them
-    // for every thread.
+    // A task is a block of queries against a range of the points. Ranges consist of whole tiles,
+    // and there are enough tasks for every thread.
     const int threads = std::max(request.plan.threads, 1);
     const std::int64_t blocks = exact::ceil_div(q, queries), tiles = exact::ceil_div(n, tile);
     const std::int64_t ranges = std::min(tiles, exact::ceil_div(4 * threads, blocks));

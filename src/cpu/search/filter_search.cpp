@@ -1,5 +1,6 @@
-// Filter and refine. Two filters share everything but their inner loop: packed panels against tiles
-// of queries, and for a few queries a single pass over the caller's rows (row_filter.h).
+// Filter and rescore. Three filters share everything but their inner loop: packed panels against
+// tiles of queries, coarse panels (coarse_filter.h), and for a few queries one pass over the
+// caller's rows (row_filter.h).
 #include "cpu/search/filter_search.h"
 
 #include <algorithm>
@@ -18,25 +19,28 @@ namespace kith::cpu {
 
 namespace {
 
-// Packed queries of a block: with a panel beside them they fit into L2.
+// Bytes of a block's packed queries. With a panel they fit into the L2 cache.
 constexpr std::int64_t block_bytes = 384 << 10;
-// Panels of so many bytes are read again by each of many small blocks rather than split into
-// ranges, in each of which a query finds its threshold anew: 100 queries, k 10, two threads of a
-// Zen 5: 2.2 times as fast at n 1,000, d 16, 1.3 times at n 10,000, d 128; no difference at
-// 100,000.
+// Panels up to this size are read again by each of many small blocks. Larger ones are split into
+// ranges, in each of which a query has to find its threshold anew. 100 queries, k 10, two threads
+// of a Zen 5: small blocks are 2.2 times as fast at n 1,000, d 16, and 1.3 times at n 10,000, d
+// 128; no difference at n 100,000.
 constexpr std::int64_t near_bytes = 3 << 20;
-// Bytes of neighbours that all queries keep between ranges of the points.
+// Bytes of the neighbours that all queries keep between ranges of the points.
 constexpr std::int64_t kept_bytes = 256 << 20;
-// A query with more candidates than n over max_share (or these few) is left to the next filter, or
-// scanned: refining a candidate costs several times what scanning a point does.
+// A query with more candidates than n / max_share (at least 8 k + few_candidates) is left to the
+// next filter or to the full scan: rescoring a candidate costs several times as much as scanning a
+// point.
 constexpr double max_share = 20;
 constexpr std::int64_t few_candidates = 1024;
-// One with coarse panels that reads more rows than most_read_share of n (or these few) as well.
+// Likewise a query that reads more than most_read_share of the rows behind coarse panels, but at
+// least this many.
 constexpr double few_rows_read = 1024;
-// Groups of 32 points between two looks at the progress: so many, or so much work in multiply-adds.
+// Groups of 32 points between two polls of the progress: at most max_groups_per_report, and about
+// work_per_report multiply-adds.
 constexpr std::int64_t max_groups_per_report = 256, work_per_report = 1 << 27;
 
-// Panels against packed queries.
+// Compares panels with packed queries.
 class PanelFilter {
 public:
     PanelFilter(const Search& s, const Filter& filter, Shortlist& list, std::int64_t count)
@@ -61,7 +65,7 @@ public:
         queries_.compare(panel, list_.thresholds(), filter_.exponent(),
                          [&](std::int64_t first, std::int64_t here, const std::uint32_t* hits,
                              const float* values) {
-                             // Few panels have a hit at all.
+                             // Few panels have a candidate at all.
                              if (!known) points = search_.candidates_of(panel, p * panel_points);
                              known = true;
                              for (std::int64_t i = 0; i < here; ++i)
@@ -70,7 +74,7 @@ public:
                          });
     }
 
-    // Thresholds are read anew for each panel.
+    // compare() reads the thresholds anew for each panel.
     void follow() {}
 
 private:
@@ -96,14 +100,14 @@ machine::ThreadPool::Cost cost(std::int64_t n, std::int64_t q, std::int64_t d) {
 }
 constexpr machine::ThreadPool::Cost least_to_share{least_shared_microseconds};
 
-// The schedule of tasks: blocks of queries x ranges of the points.
+// Tasks are blocks of queries x ranges of the points.
 struct TaskSchedule {
-    std::int64_t block, blocks;  // queries per block, blocks
+    std::int64_t block, blocks;  // queries per block, number of blocks
     std::int64_t groups;         // groups of 32 points
-    std::int64_t ranges;         // ranges of groups, for few blocks
+    std::int64_t ranges;         // ranges of groups; more than one if there are few blocks
 };
 
-// `tile`: queries to be kept together where there are enough for every task, 0 for none.
+// `tile`: if there are enough queries, blocks are multiples of it; 0: any size.
 TaskSchedule make_schedule(std::int64_t n, std::int64_t q, std::int64_t tile, std::int64_t block,
                            std::int64_t k, int threads) {
     const std::int64_t tasks = threads > 1 ? tasks_of_thread * threads : 1;
@@ -119,21 +123,21 @@ TaskSchedule make_schedule(std::int64_t n, std::int64_t q, std::int64_t tile, st
     return c;
 }
 
-// So many queries are tried at least before a filter is given up for all that follow.
+// A filter that leaves most of at least this many queries is skipped for the blocks that follow.
 constexpr std::int64_t min_tried = 64;
-// Of so many queries a few, all over them, are tried with a projection first: they may be unlike
-// the points, whose sample has said that it pays.
+// From least_piloted queries on, a coarse filter first tries about `pilots` of them, evenly spaced:
+// the queries may be unlike the points, whose sample has predicted a gain.
 constexpr std::size_t least_piloted = 512, pilots = 64;
-// So many queries are worth guessing thresholds: of fewer the first, which try it, are too large a
-// share.
+// Fewer queries do not guess thresholds: the pilots of the guess would be too large a share of
+// them.
 constexpr std::int64_t least_guessed = 1024;
-// Packing points takes as long as reading all rows behind a projection does for some hundred
-// queries, and as scanning does for some thirty: it is spared until so many readings have been
-// spent instead, of which a scan takes a few.
+// Packing the points takes as long as about a hundred passes over all rows behind a projection, or
+// as about thirty scans. Packing is put off until queries have spent most_spared passes over the
+// rows instead; a scan counts as readings_of_scan of them.
 constexpr std::int64_t most_spared = 64, readings_of_scan = 4;
 using strategy::Causes, strategy::Numbers, strategy::Queries, strategy::raise;
 
-// Puts the neighbours of each answered query together, of all ranges of the points.
+// Merges the neighbours of each answered query over all ranges of the points.
 void merge_ranges(NearestCall& call, std::vector<std::vector<TopK>>& partial, const TaskSchedule& c,
                   const Numbers& numbers, const std::vector<std::atomic<bool>>& unanswered,
                   int threads) {
@@ -159,8 +163,9 @@ void merge_ranges(NearestCall& call, std::vector<std::vector<TopK>>& partial, co
         cost);
 }
 
-// Answers queries `numbers`, and returns those without an answer. `make_filter(shortlist, count)`
-// prepares a block's queries, evaluates groups for them and follows thresholds.
+// Searches queries `numbers` and returns those that are left without an answer.
+// `make_filter(shortlist, count)` makes the filter of a block, which prepares the block's queries,
+// evaluates groups of points, and follows the thresholds.
 template <class MakeFilter>
 Numbers search_blocks(NearestCall& call, const Search& s, const Numbers& numbers,
                       const TaskSchedule& c, int threads, const MakeFilter& make_filter) {
@@ -238,7 +243,7 @@ Numbers search_blocks(NearestCall& call, const Search& s, const Numbers& numbers
     return left;
 }
 
-// What a search of so many ranges of the points gives up.
+// Sets the limits beyond which a search gives up a query in one of this many ranges of the points.
 void limit_candidates(Search& s, std::int64_t ranges) {
     const auto n = static_cast<double>(s.points.rows.rows), parts = static_cast<double>(ranges);
     s.max_candidates =
@@ -251,8 +256,8 @@ int threads_for(const NearestCall& call, std::int64_t q) {
                                                                                   : call.threads;
 }
 
-// Runs the filter of that rounding on queries `numbers`, of which `left` are without an answer;
-// false where the points have none.
+// Runs the filter of a rounding on queries `numbers`; `left`: those without an answer. Returns
+// false if the points have no such filter.
 bool filter_with(NearestCall& call, Rounding rounding, const Numbers& numbers, Numbers& left) {
     const std::int64_t n = call.points.rows.rows, q = std::ssize(numbers);
     const int threads = threads_for(call, q);
@@ -270,7 +275,7 @@ bool filter_with(NearestCall& call, Rounding rounding, const Numbers& numbers, N
     Search s = call.search;
     const TaskSchedule c = make_schedule(n, q, near ? tiles.worthwhile() : 0, block, s.k, threads);
     limit_candidates(s, c.ranges);
-    // Each range has first points of its own, too few of them.
+    // Each range would guess from its own first points, which are too few.
     if (c.ranges > 1) s.guesses = nullptr;
     const auto search_with = [&]<class BlockFilter>(std::type_identity<BlockFilter>) {
         left =
@@ -283,17 +288,18 @@ bool filter_with(NearestCall& call, Rounding rounding, const Numbers& numbers, N
     return true;
 }
 
-// The same; none of no queries, or of a call that is cancelled.
+// As filter_with(), but returns false without queries, or if the call is cancelled.
 bool filter_some(NearestCall& call, Rounding rounding, const Numbers& numbers, Numbers& left) {
     if (numbers.empty() || call.progress.cancelled() || !filter_with(call, rounding, numbers, left))
         return false;
-    // It has counted the pairs of queries that it leaves.
+    // Takes back the progress that was counted for the pairs of the queries left.
     call.progress.add(-static_cast<double>(call.points.rows.rows) *
                       static_cast<double>(left.size()));
     return true;
 }
 
-// The same, with thresholds that are guessed where the queries are many.
+// As filter_some(), with guessed thresholds if the queries are many. Queries that guessed wrongly
+// are filtered again without guesses.
 bool filter_guessing(NearestCall& call, Rounding rounding, const Numbers& numbers, Numbers& left) {
     Guesses guesses(call.queries.rows);
     if (std::ssize(numbers) >= least_guessed) call.search.guesses = &guesses;
@@ -306,8 +312,9 @@ bool filter_guessing(NearestCall& call, Rounding rounding, const Numbers& number
     return true;
 }
 
-// Whether packing the points for so few queries, which a filter has left, takes longer than
-// answering them without, each in that many readings of the rows. Logarithms are as long as many.
+// True if answering these few queries, which a filter has left, without packing the points is
+// faster than packing them; `readings`: the passes over the rows that one query takes. Not for
+// metrics with logarithms, whose scan is too slow.
 bool spared(const NearestCall& call, Rounding rounding, std::int64_t queries,
             std::int64_t readings) {
     const metric::Traits traits = metric_traits(call.points.metric.id);
@@ -320,8 +327,8 @@ constexpr const char* few_to_pack =
     "packing the points takes longer than scanning for so few queries";
 constexpr const char* not_covered = "its bound does not cover the points";
 
-// Queries that have read too many rows of coarse panels read on, where packing all coordinates for
-// them takes longer.
+// Lets queries that have read too many rows behind coarse panels read on without a limit. Declines
+// if another filter serves them better.
 const char* read_on(NearestCall& call, const Numbers& numbers, Numbers& left) {
     const Rounding product = product_rounding(call.isa, call.points.rows.cols);
     if (!call.coarse_pays) return "the panels leave too many rows of most queries";
@@ -334,7 +341,7 @@ const char* read_on(NearestCall& call, const Numbers& numbers, Numbers& left) {
     return ran ? nullptr : not_covered;
 }
 
-// Those of a search, which may be all.
+// The numbers of an attempt's queries: the given ones, or all that are left.
 const Numbers& numbers_of(NearestCall& call, const Queries& queries) {
     return queries.numbers ? *queries.numbers : call.chain.left();
 }

@@ -1,5 +1,5 @@
-// What the attempts at the k nearest share: what is asked for, and what has been found out on the
-// way.
+// The state that the attempts of one k-nearest-neighbour search share: the request, and what
+// earlier attempts have found out.
 #pragma once
 
 #include <cstdint>
@@ -17,29 +17,30 @@ struct NearestCall {
     const Points& points;
     const MatrixView& queries;
     bool graph;
-    bool only;  // the points serve no other search
+    bool only;  // no other search uses the points
     const Plan& plan;
     Isa isa;
     int threads;
-    std::int64_t query_tile;  // of filters
+    std::int64_t query_tile;  // most queries per block of a filter; 0: no limit
     ProgressMeter& progress;
     const Results& results;
     Report& report;
     strategy::Chain& chain;
     Search search;
-    std::int64_t spared_before;  // Points::spared() at the beginning
+    std::int64_t spared_before;  // Points::spared() when the search began
 
-    When when = When::first;  // of the step
-    Path path = Path::exact;  // that rows stand in for
-    // The attempts so far: the one that ran last, with what rounding; coarse panels, where points
-    // have such, and whether they answer most queries; the few rows as they are.
+    When when = When::first;  // the condition of the current step
+    Path path = Path::exact;  // the path that `rows` replaces
+    // The attempts so far. used, rounding: the filter that ran last. coarse, coarse_pays: the
+    // strategy with coarse panels if the points have them, and whether it answers most queries.
+    // by_rows: the caller's own rows have been compared.
     const Strategy* used = nullptr;
     Rounding rounding = Rounding::f32;
     const Strategy* coarse = nullptr;
     bool coarse_pays = false, by_rows = false;
-    bool tree_left = false;  // a tree has been tried, and left all
+    bool tree_left = false;  // a tree has been tried, and left all queries
 
-    // Whether any filter ran.
+    // True if any filter has run.
     bool filtered() const { return used != nullptr; }
     void ran(const Strategy& strategy, Rounding with) {
         used = &strategy;

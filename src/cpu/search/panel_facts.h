@@ -1,4 +1,4 @@
-// What strategies with panels have in common without data: obstacles, and bytes.
+// Facts that strategies with panels share, without data: obstacles, and bytes.
 #pragma once
 
 #include "cpu/tuning.h"
@@ -23,17 +23,20 @@ inline const char* obstacle_of_coarse(const strategy::Problem& p) {
                                             : nullptr;
 }
 
-// Instructions of products of bf16 and bytes are beside these.
+// True if the instruction set may have bf16 and int8 products: they come with AVX-512 (and AMX)
+// only.
 inline bool has_wide_registers(const strategy::Processor& processor) {
     return processor.isa.empty() || processor.isa == "avx512" || processor.isa == "amx";
 }
 
-// Of n points in panels, or the rows behind them: each point's terms and words of 32 bits.
+// Bytes of n points in panels, or as the rows behind them: point_terms and `words` 32-bit words
+// each.
 inline double panel_bytes(std::int64_t n, std::int64_t words) {
     return 4.0 * static_cast<double>(n) * static_cast<double>(point_terms + words);
 }
 
-// The words of d coordinates, so many in each, in tiles that matrix registers may serve.
+// 32-bit words of d coordinates, `per_word` in each, padded if tiles in matrix registers may serve
+// them.
 inline std::int64_t panel_words(std::int64_t d, std::int64_t per_word, const std::string& isa) {
     const std::int64_t words = exact::ceil_div(d, per_word);
     return isa == "amx" ? in_registers(words) : words;

@@ -1,4 +1,4 @@
-// The rows of a result on the host, written where the caller wants them as each query is done.
+// The rows of a result on the host, each written to the caller's memory as soon as it is known.
 #pragma once
 
 #include <algorithm>
@@ -12,20 +12,21 @@
 
 namespace kith::cpu {
 
-// Rows of k ids and, unless `distances` is null, k distances of f32 or f64. Different threads may
-// write different rows.
+// Rows of k ids and, unless `distances` is null, k distances in f32 or f64. Does not own the
+// arrays. Different threads may write different rows.
 class Results {
 public:
-    // The distances that the metric reports of its ranks (distance keys).
+    // Writes the distances that the metric reports for ranks (distance keys).
     Results(const MetricSpec& metric, std::int64_t k, std::int64_t* ids, void* distances, bool f64)
         : Results(k, ids, distances, f64) {
         reported_ = ReportedDistance(metric);
     }
-    // The ranks themselves.
+    // Writes the ranks themselves.
     Results(std::int64_t k, std::int64_t* ids, double* ranks) : Results(k, ids, ranks, true) {}
 
     std::int64_t k() const { return k_; }
-    // The best of a row, a TopK or the like, in order; missing ones are id -1 at rank +inf.
+    // Writes the best of a row in order. `best`: a TopK, or any class with its finish(). Missing
+    // neighbours get id -1 and rank +inf.
     template <class Best>
     void put(std::int64_t row, Best& best) const {
         const std::vector<Neighbor>& found = best.finish();

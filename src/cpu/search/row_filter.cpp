@@ -1,4 +1,4 @@
-// The filter for a few queries: one pass over the points' own f32 rows.
+// See row_filter.h.
 #include "cpu/search/row_filter.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace kith::cpu {
 
 namespace {
 
-// Of metrics that the filter serves.
+// Requires a metric that the filter serves.
 RowSweepForm sweep_form(metric::Direct direct) {
     switch (direct) {
         case metric::Direct::squares:
@@ -78,13 +78,13 @@ RowFilter::RowFilter(const Search& search, Shortlist& list, std::int64_t count)
         QueryTerms terms = direct_terms(exact::direct_bound({}, d_));
         terms.growth = 1;
         terms.usable = norm == 0 || (norm > 0x1p-120 && norm < 0x1p127);
-        terms.alike = norm == 0;  // squares of f32 do not underflow
+        terms.alike = norm == 0;  // squares of f32 do not underflow in binary64
         const double scale = norm > 0 && terms.usable ? std::ldexp(1.0, -std::ilogb(norm)) : 0;
         for (std::int64_t j = 0; j < d_; ++j) {
             out[j] = static_cast<float>(q[j] * scale);
             lost += std::abs(q[j] * scale - static_cast<double>(out[j]));
         }
-        // Only what underflows in scaling is ever lost.
+        // Only underflow in scaling loses anything.
         terms.usable = terms.usable && lost == 0;
         if (form_ == metric::Gemm::dot) {
             terms.scale = scale;
@@ -92,9 +92,9 @@ RowFilter::RowFilter(const Search& search, Shortlist& list, std::int64_t count)
             terms.scale = norm * scale;
             terms.offset = -norm * scale;
         }
-        // Binary64's own rounding, here and in the canonical form.
+        // The rounding of binary64, here and in the canonical form.
         terms.error += norm * scale * static_cast<double>(d_ + 20) * 0x1p-50;
-        // 2^-20 is for evaluating the bound itself in f32.
+        // The 2^-20 covers the evaluation of the bound itself in f32.
         const double g = (cosine ? 3 : 1) * g_ * (1 + g_) + 0x1p-20;
         errors_[static_cast<std::size_t>(i)] = round_up(norm * scale * g * (1 + 0x1p-20));
         list.add_query(terms);
@@ -120,10 +120,10 @@ void RowFilter::group(std::int64_t g) {
         const float threshold = list_.thresholds()[i];
         for (std::int64_t p = 0; p < here; ++p) {
             if (value[p] > threshold) continue;
-            // A maximum passes over NaN; such a row's value must not lower the threshold.
+            // A maximum ignores NaN, so check the row: its value must not lower the threshold.
             if (has_nan(rows + p * points_.rows.stride, d_) || search_.left_out(first + p))
                 continue;
-            // Half an error more than the bound asks for covers the rounding of `low` and of its
+            // The bound asks for 2 errors. Another half covers the rounding of `low`, and of its
             // sum with the slack.
             const double size = form_ == metric::Gemm::none ? 0
                                 : cosine                    ? 1

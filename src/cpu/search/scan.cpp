@@ -1,6 +1,6 @@
-// The full scan (path "exact"): tiles of points against blocks of queries, all canonical. A tile is
-// converted once per block; both fit into the second-level cache. Few queries are spread over
-// ranges of the points and merged.
+// The full scan (path "exact"): tiles of points against blocks of queries, all in canonical
+// distances. Each block converts its tiles; a block and a tile fit into the L2 cache. A few queries
+// are spread over ranges of the points, and the results are merged.
 #include "cpu/search/scan.h"
 
 #include <algorithm>
@@ -13,16 +13,17 @@ namespace kith::cpu {
 
 namespace {
 
-// Bytes of neighbours that a thread keeps of its queries, and all of them between ranges of the
-// points, where one query does not need more.
+// Bytes of neighbours: of the queries that a thread scans at a time, and of all queries between
+// ranges of the points. A single query may need more.
 constexpr std::int64_t kept_bytes = 32 << 20, merged_bytes = 256 << 20;
-// A query against a tile of so many values may take long: a formula is interpreted.
+// Polls after each query against a tile of this many values: a formula is interpreted, so that this
+// may take long.
 constexpr std::int64_t values_per_poll = 1 << 12;
 
 struct TaskSchedule {
-    std::int64_t queries, blocks;  // queries per block, blocks
+    std::int64_t queries, blocks;  // queries per block, number of blocks
     std::int64_t points;           // points per tile
-    std::int64_t range, ranges;    // points per range, ranges
+    std::int64_t range, ranges;    // points per range, number of ranges
 };
 
 TaskSchedule make_schedule(std::int64_t n, std::int64_t q, std::int64_t d, std::int64_t k,
@@ -32,11 +33,10 @@ TaskSchedule make_schedule(std::int64_t n, std::int64_t q, std::int64_t d, std::
     c.queries = std::clamp<std::int64_t>(std::min({rows, lists, (q + threads - 1) / threads}), 1,
                                          max_scan_queries);
     c.blocks = (q + c.queries - 1) / c.queries;
-    // Of few points no more room than they take: a small search is hardly more than what it
-    // allocates.
+    // For few points the tile is no larger than they are: allocation dominates a small search.
     c.points = std::clamp<std::int64_t>(rows / 8 * 8, least_scan_points,
                                         std::min(max_scan_points, (n + 7) / 8 * 8));
-    // Enough tasks for every thread, of whole tiles.
+    // Enough tasks for every thread; a range consists of whole tiles.
     const std::int64_t wanted =
         c.blocks >= 2 * threads ? 1 : (scan_tasks_of_thread * threads + c.blocks - 1) / c.blocks;
     const std::int64_t tiles = (n + c.points - 1) / c.points;
@@ -107,7 +107,7 @@ void scan_group(const Points& points, const MatrixView& queries, const std::int6
 void scan(const Points& points, const MatrixView& queries, const std::int64_t* numbers,
           std::int64_t q, bool graph, Isa isa, int threads, ProgressMeter& progress,
           const Results& results) {
-    // What ranges of the points keep of a group of queries at the same time.
+    // Bytes of the lists that all ranges of the points keep for one query.
     const std::int64_t n = points.rows.rows;
     const std::int64_t all =
         std::min(4 * threads * TopK::bytes(std::min(results.k(), n)), TopK::bytes(n));

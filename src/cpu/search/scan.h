@@ -8,8 +8,8 @@
 
 namespace kith::cpu {
 
-// Neighbours of the `count` queries of those numbers as in cpu::search. Stops early when `progress`
-// is cancelled.
+// The neighbours of the `count` queries with these numbers, as cpu::search writes them. Stops early
+// when `progress` is cancelled.
 void scan(const Points& points, const MatrixView& queries, const std::int64_t* numbers,
           std::int64_t count, bool graph, Isa isa, int threads, ProgressMeter& progress,
           const Results& results);

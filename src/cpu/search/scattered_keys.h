@@ -1,4 +1,4 @@
-// Distance keys of candidates, whose rows lie here and there among the points.
+// Distance keys of candidates, whose rows are scattered among the points.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace kith::cpu {
 
-// `points` and `distance_keys` must outlive it.
+// `points` and `distance_keys` must outlive it. Not for concurrent use.
 class ScatteredKeys {
 public:
     ScatteredKeys(const MatrixView& points, DistanceKeys& distance_keys)
@@ -21,8 +21,8 @@ public:
     ScatteredKeys(const ScatteredKeys&) = delete;
     ScatteredKeys& operator=(const ScatteredKeys&) = delete;
 
-    // Calls use(j, key) for query row i and the point id_of(j), j from 0 to count; not for points
-    // with a NaN.
+    // Calls use(j, key) with the key of query row i and point id_of(j), for each j in [0, count).
+    // Skips points with a NaN.
     template <class IdOf, class Use>
     void each(const RowBlock& queries, std::int64_t i, std::int64_t count, const IdOf& id_of,
               const Use& use) {
@@ -41,11 +41,11 @@ public:
     }
 
 private:
-    // Candidates that are evaluated together: at most, and as many values as the first cache holds;
-    // how far ahead of its use a row is prefetched.
+    // Candidates per batch: most_at_once, or as many as have gathered_values coordinates, which fit
+    // into the L1 cache. `ahead`: prefetch distance in rows.
     static constexpr std::int64_t most_at_once = 32, gathered_values = 4096, ahead = 6;
 
-    // Inlined: a call of a function that does nothing else is left out by gcc 12.
+    // Inlined: gcc 12 drops calls of a function that only prefetches.
     __attribute__((always_inline)) void prefetch(std::int64_t id) const {
         if (points_.layout != Layout::row_major) return;
         const auto element = static_cast<std::int64_t>(size_of(points_.type));

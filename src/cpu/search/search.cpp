@@ -1,4 +1,4 @@
-// A search of the k nearest on the CPU: the steps of the chain, until no query is left.
+// A k-nearest-neighbour search on the CPU: runs the steps of the chain until no query is left.
 #include <algorithm>
 #include <string>
 
@@ -16,15 +16,15 @@ namespace {
 
 using strategy::Chain, strategy::Numbers, strategy::Queries, strategy::raise;
 
-// So many queries with too many ties are worth counting equal rows, which costs about what scanning
-// ten does (400,000 x 64); so many queries are worth asking a sample before.
+// From worth_counting queries with too many ties on, duplicate rows are counted, which costs about
+// as much as scanning ten queries (400,000 x 64). From worth_sampling queries on, a sample of the
+// points is asked for duplicate rows beforehand.
 constexpr std::size_t worth_counting = 4;
 constexpr std::int64_t worth_sampling = 256;
-// Packing points takes as long as so many readings of all rows, of which a scan takes a few
-// (filter_search.cpp).
+// A scan takes as long as this many passes over all rows (see filter_search.cpp).
 constexpr std::int64_t readings_of_scan = 4;
 
-// Queries of a filter that takes the place of a tree, within the tree's workspace.
+// Queries per block of a filter that replaces a tree, within the tree's workspace.
 std::int64_t tile_behind_tree(const Plan& tree, std::int64_t d) {
     const double per_query =
         24.0 * static_cast<double>(tree.candidate_capacity) + 16.0 * static_cast<double>(d);
@@ -77,20 +77,20 @@ public:
     }
 
 private:
-    // f64 where either are.
+    // f64 if points and queries differ in type.
     ElementType type() const {
         const ElementType of_points = call_.points.rows.type, of_queries = call_.queries.type;
         return of_points == of_queries ? of_points : ElementType::f64;
     }
 
-    // Whether the strategy ran.
+    // True if the strategy ran.
     bool attempt(const Strategy& strategy, strategy::CauseSet takes = strategy::CauseSet::all()) {
         return chain_.attempt(strategy.facts, takes, [&](const Queries& queries, Numbers& left) {
             return strategy.nearest(call_, queries, left);
         });
     }
 
-    // A step, where its condition holds; `next` follows.
+    // Takes a step if its condition holds. `next`: the step after it.
     void take(const ChainStep& step, const ChainStep& next) {
         switch (step.when) {
             case When::first:
@@ -148,7 +148,7 @@ private:
         return rounding_of(strategy.facts.path);
     }
 
-    // Before the first filter.
+    // Call it before the first filter.
     void begin_filters() {
         if (begun_) return;
         begun_ = true;
@@ -156,7 +156,7 @@ private:
             call_.search.repeats = call_.points.likely_repeats(call_.threads, call_.progress);
     }
 
-    // Rows as they are, in the place of panels.
+    // Compares the caller's own rows in place of the panels of a strategy. True if that ran.
     bool rows(const Strategy& in_place_of) {
         begin_filters();
         call_.path = in_place_of.facts.path;
@@ -182,8 +182,8 @@ private:
         return attempt(strategy);
     }
 
-    // Counts equal rows where ties say that there may be some; whether there are, to be left out
-    // from now on.
+    // Counts duplicate rows if enough queries were given up for ties. True if the points have some,
+    // which are left out from now on.
     bool finds_repeats() {
         Search& s = call_.search;
         if (s.repeats || ties_.size() >= worth_counting || call_.progress.cancelled()) return false;
@@ -193,7 +193,7 @@ private:
         return s.repeats != nullptr;
     }
 
-    // The filter that ran last, without the rows that repeat others.
+    // Repeats the filter that ran last, without the duplicate rows.
     void again() {
         const bool second = again_;
         again_ = true;
@@ -202,7 +202,7 @@ private:
         if (found && call_.used) attempt(*call_.used);
     }
 
-    // What answers whatever is left.
+    // Runs the strategy that answers all queries left.
     void last(const ChainStep& step) {
         const bool asked = step.when == When::first;
         if (call_.filtered()) call_.points.spared() += chain_.count() * readings_of_scan;
@@ -221,7 +221,7 @@ private:
         chain_.tally(call_.queries.rows, last_, scans_, no_reason_, chain_.most(), fallbacks);
         fallbacks.describe(report);
         if (call_.tree_left && call_.filtered()) {
-            // All queries have been retried, or scanned.
+            // All queries count as retried or scanned: the tree had left them.
             report.retried += report.certified;
             report.certified = 0;
             const Path behind =

@@ -1,6 +1,6 @@
-// A search as two steps: a matrix of distance keys in binary64, then kith::select's driver on its
-// rows, whose order of (value, index) is that of (distance key, id). Keys of points that are
-// nobody's neighbours are NaN, which comes last.
+// A search in two steps: a matrix of distance keys in binary64, then kith::select's driver on its
+// rows. The driver orders by (value, index), that is by (distance key, id). Keys of excluded points
+// are NaN, which comes last.
 #include "cpu/search/selected_scan.h"
 
 #include <algorithm>
@@ -19,12 +19,12 @@ namespace kith::cpu {
 
 namespace {
 
-// As scan.cpp has them: a block of queries and a tile of points fit into the second-level cache.
+// As in scan.cpp: a block of queries and a tile of points fit into the L2 cache.
 constexpr std::int64_t block_bytes = 256 << 10;
 constexpr std::int64_t max_queries = 64, max_points = 512;
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
-// Queries [first, first + q) against all points into keys, q x n.
+// Fills keys (q x n) with those of queries [first, first + q) and all points.
 void fill_keys(const Points& points, const MatrixView& queries, std::int64_t first, std::int64_t q,
                bool graph, const Plan& plan, ProgressMeter& progress, double* keys) {
     const std::int64_t n = points.rows.rows, d = points.rows.cols, rows = block_bytes / (8 * d);
@@ -63,7 +63,7 @@ void fill_keys(const Points& points, const MatrixView& queries, std::int64_t fir
     });
 }
 
-// A row's nearest, as Results takes them.
+// The nearest of a row, in the form that Results::put() takes.
 struct Nearest {
     std::vector<Neighbor> found;
     const std::vector<Neighbor>& finish() const { return found; }
@@ -77,7 +77,7 @@ void selected_scan(const Points& points, const MatrixView& queries, bool graph, 
     const std::int64_t at_once = std::clamp<std::int64_t>(plan.query_tile, 1, q);
     const Buffer<double> keys(at_once * n), values(at_once * kept);
     const Buffer<std::int64_t> ids(at_once * kept);
-    // Pairs count as they are computed; what selects them only asks whether to go on.
+    // fill_keys() counts the pairs; selection only asks whether to go on.
     const std::function<bool(const Progress&)> ask = [&](const Progress&) {
         progress.poll("search");
         return !progress.cancelled();

@@ -1,5 +1,5 @@
-// The full scan by a selector (Options::selector): all distance keys of some queries at a time, and
-// of each the nearest by the selector that the plan names.
+// The full scan with a forced selector (Options::selector): all distance keys of a tile of queries,
+// then the k smallest of each by the selector that the plan names.
 #pragma once
 
 #include "cpu/points/points.h"
@@ -9,7 +9,8 @@
 
 namespace kith::cpu {
 
-// Neighbours of all queries as in cpu::search. Stops early when `progress` is cancelled.
+// The neighbours of all queries, as cpu::search writes them. Stops early when `progress` is
+// cancelled.
 void selected_scan(const Points& points, const MatrixView& queries, bool graph, const Plan& plan,
                    ProgressMeter& progress, const Results& results);
 

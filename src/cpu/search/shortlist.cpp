@@ -1,6 +1,6 @@
-// When a query's list is full its threshold falls to the k-th smallest upper value. At the end the
-// candidates' distance keys decide. A list that no threshold empties (ties, hostile data) is
-// refined in place, so that no query ever fails.
+// When a query's list is full, its threshold falls to the k-th smallest upper value. At the end the
+// distance keys of the candidates decide. A list that no threshold empties (ties, hostile data) is
+// rescored in place, so no query fails.
 #include "cpu/search/shortlist.h"
 
 #include <algorithm>
@@ -10,23 +10,22 @@ namespace kith::cpu {
 
 namespace {
 
-// Appends that always fit into a list.
+// This many appends always fit into a list.
 constexpr std::int64_t room = 2 * panel_points;
-// Of a list of more than k: candidates that it takes before its threshold follows, at least, and as
-// a share of k.
+// A list grows by max(least_behind, k / behind_share) candidates before its threshold is updated.
 constexpr std::int64_t least_behind = 8, behind_share = 2;
 
-// The first points, as shares of all, from which thresholds are guessed.
+// Thresholds are guessed from the first points: these shares of all, one after the other.
 constexpr double guessed_parts[] = {1.0 / 64, 1.0 / 16, 1.0 / 4};
 
-// Of m neighbours that are expected among some of the points hardly more than this are there: of a
-// Poisson distribution one time in 100,000.
+// If m neighbours are expected among some of the points, hardly ever are there more than this: with
+// a Poisson distribution about one time in 100,000.
 std::int64_t most_expected(double m) {
     return static_cast<std::int64_t>(std::ceil(m + 4 * std::sqrt(m) + 4));
 }
 
-// The order statistic of the first points, a share of all, by which a threshold is guessed; k where
-// it is no lower than the one that follows from them.
+// The order statistic of the first points, a share of all, that a threshold is guessed from.
+// Returns k where it is not below k / 2: a guess would gain little.
 std::int64_t guessed_rank(std::int64_t k, double share) {
     const std::int64_t rank = most_expected(static_cast<double>(k) * share);
     return 2 * rank < k ? rank : k;
@@ -57,7 +56,7 @@ void Shortlist::add_query(const QueryTerms& terms) {
     const std::int64_t behind = std::max(least_behind, search_.k / behind_share);
     candidates_.emplace_back(search_.k, terms, room, behind, kth_smallest(search_.isa));
     best_.emplace_back(search_.k);
-    // Nothing but NaN passes the threshold of a query that is not filtered.
+    // Only a NaN passes the threshold of a query that is not filtered.
     const auto i = static_cast<std::int64_t>(terms_.size()) - 1;
     const bool takes_part = filtered(i);
     if (!takes_part && !has_nan(i) && !alike(i))
@@ -90,7 +89,7 @@ bool Shortlist::advance(std::int64_t seen, std::int64_t all) {
 
 void Shortlist::give_up(std::int64_t i, exact::Cause cause) {
     const auto at = static_cast<std::size_t>(i);
-    // From here on only NaN passes.
+    // From here on only a NaN passes.
     terms_[at].usable = false;
     causes_[at] = cause;
     candidates_[at].lower(-std::numeric_limits<float>::infinity());
@@ -115,7 +114,7 @@ void Shortlist::make_room(std::int64_t i) {
     thresholds_[at] = list.threshold();
 }
 
-// Distance keys of a query's candidates, which leave the list.
+// Computes the distance keys of a query's candidates, and empties the list.
 void Shortlist::refine(std::int64_t i) {
     std::vector<Candidate>& list = candidates_[static_cast<std::size_t>(i)].list();
     TopK& top = best(i);
@@ -127,7 +126,8 @@ void Shortlist::refine(std::int64_t i) {
         ties += rank == top.threshold();
         top.push(rank, id_of(j));
     };
-    // Points with a NaN, which no filter offers, are among those of a query that has no filter.
+    // Integer rows have no NaN. A query with equal distance to all points takes points unfiltered,
+    // so its keys need the check for NaN.
     if (whole_ && !alike(i))
         whole_->each(whole_queries_ + i * whole_->query_bytes(), count, id_of, use);
     else scattered_keys_.each(rows_, i, count, id_of, use);
@@ -154,7 +154,8 @@ void Shortlist::finish_query(std::int64_t i) {
     candidates_[at].tighten(upper_);
     refine(i);
     if (!guesses_[at]) return;
-    // Every point of the answer has a value within this, and none within a guess has been dropped.
+    // Every point of the answer has a value up to this threshold. No point with a value up to the
+    // guess has been dropped.
     const bool right =
         terms_[at].threshold_from_rank(best(i).threshold()) <= candidates_[at].guess();
     search_.guesses->note(numbers_[i], right);

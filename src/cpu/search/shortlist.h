@@ -1,5 +1,5 @@
 // A block of queries on one thread, from filter values to neighbours: candidates, thresholds,
-// canonical refinement.
+// canonical distances.
 #pragma once
 
 #include <algorithm>
@@ -19,26 +19,27 @@
 
 namespace kith::cpu {
 
-// How thresholds fare that are guessed from the first of the points, before those that lower them
-// to the same have been seen: wrong where the first points are unlike the others. Any thread.
+// Statistics of guessed thresholds. A threshold is guessed from the first points, before all the
+// points that would prove it have been seen. The guess is wrong if the first points are unlike the
+// others. Safe for concurrent use.
 class Guesses {
 public:
     explicit Guesses(std::int64_t queries) : wrong_(static_cast<std::size_t>(queries), 0) {}
-    // Whether the next query in a block, its i-th, is to guess: few do until these are known to be
-    // right.
+    // True if the next query should guess, the i-th of its block. Few queries do until the guesses
+    // are known to be right.
     bool next(std::int64_t i) const {
         const std::int64_t tried = tried_.load(std::memory_order_relaxed);
         return tried < least_judged ? i % tried_of == 0
                                     : missed_.load(std::memory_order_relaxed) * most_of <= tried;
     }
-    // Query `number` has guessed; each once.
+    // Notes the result of the guess of query `number`; once per query.
     void note(std::int64_t number, bool right) {
         tried_.fetch_add(1, std::memory_order_relaxed);
         if (right) return;
         missed_.fetch_add(1, std::memory_order_relaxed);
         wrong_[static_cast<std::size_t>(number)] = 1;
     }
-    // Those of `queries` that have guessed wrongly.
+    // Returns the numbers in `queries` whose guess was wrong.
     std::vector<std::int64_t> wrong(const std::vector<std::int64_t>& queries) const {
         std::vector<std::int64_t> out;
         for (const std::int64_t q : queries)
@@ -52,7 +53,7 @@ private:
     std::atomic<std::int64_t> tried_{0}, missed_{0};
 };
 
-// What a search asks for, the same for all its blocks.
+// The request of a search, shared by all its blocks.
 struct Search {
     const Points& points;
     const MatrixView& queries;
@@ -60,24 +61,24 @@ struct Search {
     bool graph;
     Isa isa;
     const Repeats* repeats =
-        nullptr;  // rows with as many equal ones before as are wanted are left out
-    // Of each query in one range of the points, candidates up to here are refined; beyond, the
-    // query is left to the next filter.
+        nullptr;  // null, or: rows with at least k equal rows before them are left out
+    // The candidates that a query may rescore in one range of the points. Beyond, the query is left
+    // to the next filter.
     double max_candidates = std::numeric_limits<double>::infinity();
-    // The same of the rows that coarse panels leave; `read_all`: without a limit.
+    // Likewise the rows that it may read behind coarse panels. read_all: no limit on these.
     double max_rows_read = std::numeric_limits<double>::infinity();
     bool read_all = false;
-    Guesses* guesses = nullptr;  // of thresholds; null: none are made
+    Guesses* guesses = nullptr;  // statistics of guessed thresholds; null: none are guessed
 
-    // Whether as many rows as are wanted equal that one and come before it; a query that is among
-    // the points is one of them, perhaps.
+    // True if at least k rows with smaller ids equal row `id`, so that it is not needed. In a graph
+    // the query itself may be one of them, hence k + 1.
     bool left_out(std::int64_t id) const { return repeats && repeats->has_before(id, k + graph); }
-    // Of the points of a panel, from `first` on, those that may be candidates: no padding, none
-    // with a NaN, none that is left out.
+    // The candidates among the points of a panel, which begins at point `first`: one bit per lane.
+    // Excludes padding, points with a NaN, and rows that are left out.
     std::uint32_t candidates_of(const float* panel, std::int64_t first) const {
         std::uint32_t lanes = 0;
         for (int lane = 0; lane < panel_points; ++lane) {
-            // Its half norm is +inf otherwise.
+            // The half norm of padding, or of a point with a NaN, is +inf.
             const bool is_point = panel[lane] != std::numeric_limits<float>::infinity();
             lanes |= static_cast<std::uint32_t>(is_point && !left_out(first + lane)) << lane;
         }
@@ -85,9 +86,9 @@ struct Search {
     }
 };
 
-// The step in which a block of so many queries goes through panels. Hostile orders (each point
-// nearer than the last) are broken by it; few queries stream them in order instead, which suits
-// hardware prefetching.
+// The stride in which a block of queries visits panels. A permutation breaks hostile orders (each
+// point nearer than the last). A few queries read the panels in order, which suits hardware
+// prefetching.
 inline std::int64_t panel_stride(std::int64_t queries, std::int64_t panels) {
     if (queries <= 4 || panels <= 8) return 1;
     auto stride = static_cast<std::int64_t>(static_cast<double>(panels) * 0.618);
@@ -97,13 +98,14 @@ inline std::int64_t panel_stride(std::int64_t queries, std::int64_t panels) {
 
 class Shortlist {
 public:
-    // Loads `count` queries: of each its row.
+    // Loads the queries with these numbers.
     Shortlist(const Search& search, const std::int64_t* numbers, std::int64_t count);
 
     const RowBlock& rows() const { return rows_; }
-    // The terms of query i, for every i in order.
+    // Appends the terms of the next query: call it for each query in order.
     void add_query(const QueryTerms& terms);
-    // Distance keys are made of these rows and queries, WholeRows::query_bytes() of each.
+    // Computes distance keys from these integer rows. `queries`: WholeRows::query_bytes() bytes
+    // each, in the order of the block. Owns neither.
     void set_whole(const WholeRows& rows, const std::byte* queries) {
         whole_ = &rows;
         whole_queries_ = queries;
@@ -111,13 +113,13 @@ public:
     // Leaves query i to the next filter.
     void give_up(std::int64_t i, exact::Cause cause);
 
-    // Without NaN, covered by the bound, and not given up: the others are left to the next filter
-    // or the full scan.
+    // True if query i has no NaN, is covered by the bound, and was not given up. The others are
+    // left to the next filter or to the full scan.
     bool filtered(std::int64_t i) const {
         return !rows_.nan()[i] && terms_[static_cast<std::size_t>(i)].usable;
     }
-    // Without NaN, and as far from all points: take_first() answers it, unless go_on() ends it
-    // early.
+    // True if query i has no NaN and is equally far from all points: take_first() answers it,
+    // unless go_on() ends it early.
     bool alike(std::int64_t i) const {
         return !rows_.nan()[i] && terms_[static_cast<std::size_t>(i)].alike;
     }
@@ -129,13 +131,13 @@ public:
     }
     double error(std::int64_t i) const { return terms_[static_cast<std::size_t>(i)].error; }
     bool has_nan(std::int64_t i) const { return rows_.nan()[i] != 0; }
-    // Why it was given up, or its list refined in place.
+    // Why the query was given up, or why its list was rescored in place.
     exact::Cause cause(std::int64_t i) const { return causes_[static_cast<std::size_t>(i)]; }
-    // One per query, valid until the next settle(): values not above it are to be offered.
+    // One per query: values up to it must be offered. settle() and advance() lower them.
     const float* thresholds() const { return thresholds_.data(); }
 
-    // A point that the search does not leave out. At most panel_points offers of a query between
-    // two calls of settle() for it.
+    // Offers a point that the search does not leave out. At most panel_points offers of a query
+    // between two calls of settle() for it.
     void offer(std::int64_t i, float value, float slack, std::int64_t id) {
         if (search_.graph && id == numbers_[i]) return;
         candidates_[static_cast<std::size_t>(i)].append(value, slack, id);
@@ -143,18 +145,19 @@ public:
     void settle(std::int64_t i) {
         if (candidates_[static_cast<std::size_t>(i)].full()) make_room(i);
     }
-    // `seen` of the `all` groups of points have been offered. Whether that has changed thresholds:
-    // those that are guessed follow from larger and larger parts of the points.
+    // Tells that `seen` of `all` groups of points have been offered. Guessed thresholds then follow
+    // from a larger share of the points. True if thresholds have changed.
     bool advance(std::int64_t seen, std::int64_t all);
-    // Refines what is left: best(i) is the answer among the points offered, which are rows [first,
-    // last). Ends early when go_on() says so.
+    // Rescores the remaining candidates: best(i) then holds the answer among the points offered,
+    // rows [first, last). Ends early if go_on() returns false.
     template <class GoOn>
     void finish(std::int64_t first, std::int64_t last, const GoOn& go_on) {
         for (std::int64_t i = 0; i < count_ && go_on(); ++i) {
             finish_query(i);
             if (!filtered(i) || !terms_[static_cast<std::size_t>(i)].ends_finite) continue;
-            // Points that have not been listed are at an infinite distance, in the order of their
-            // ids. So may be some that have, which the bound does not cover.
+            // Points that were not listed are at an infinite distance, so they are ordered by id.
+            // Listed points may be at an infinite distance, too: those that the bound does not
+            // cover.
             const std::vector<std::int64_t> listed = best(i).ids();
             const auto enters = [&](std::int64_t id) {
                 return best(i).enters(std::numeric_limits<double>::infinity(), id);
@@ -170,12 +173,12 @@ public:
 private:
     void make_room(std::int64_t i);
     void refine(std::int64_t i);
-    // Whether query i has k neighbours.
+    // True if query i has k neighbours.
     bool settled(std::int64_t i) const {
         return best_[static_cast<std::size_t>(i)].threshold() <
                std::numeric_limits<double>::infinity();
     }
-    // Refines rows [first, last) but for some, which are in ascending order.
+    // Rescores rows [first, last) without the ids in `but`, which are ascending.
     void take_some(std::int64_t i, std::int64_t first, std::int64_t last,
                    const std::vector<std::int64_t>& but);
     void finish_query(std::int64_t i);
@@ -189,17 +192,17 @@ private:
     const WholeRows* whole_ = nullptr;
     const std::byte* whole_queries_ = nullptr;
     std::vector<float> thresholds_;
-    // Of each query, before the end: candidates that were refined, and those as near as the k-th
-    // then was.
+    // Per query: the candidates rescored before the end, and how many keys were equal to the k-th
+    // key known then.
     std::vector<double> refined_, ties_;
     std::vector<exact::Cause> causes_;
     std::vector<QueryTerms> terms_;
     std::vector<Candidates> candidates_;
-    std::vector<float> upper_;  // for their tighten()
+    std::vector<float> upper_;  // scratch memory for Candidates::tighten()
     std::vector<TopK> best_;
-    std::vector<char> guesses_;  // whether a query does
-    std::size_t part_ = 0;       // of guessed_parts, in which the points are
-    double evaluated_ = 0;       // distance keys
+    std::vector<char> guesses_;  // set if the query guesses its threshold
+    std::size_t part_ = 0;       // number of guessed_parts that have been seen
+    double evaluated_ = 0;       // distance keys computed
 };
 
 }  // namespace kith::cpu

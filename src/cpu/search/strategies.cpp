@@ -1,4 +1,4 @@
-// The order of the steps.
+// The order of the steps: see strategies.h.
 #include "cpu/search/strategies.h"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ void add_last(const Outline& o, Steps& steps) {
     steps.add(step(strategies::exact, When::last));
 }
 
-// What products have left, or the filter `own`.
+// Adds the filters for queries that products, or the filter `own`, have left.
 void add_finer(const Outline& o, const Strategy& own, Steps& steps) {
     const bool products = has_products(o.traits);
     if (&own == &strategies::gemm_bf16) steps.add(step(strategies::gemm_f32, When::finer));

@@ -1,5 +1,5 @@
-// The CPU's strategies, and the order in which a search asks them: what a plan lists and what a
-// search does is one function, steps_of().
+// The CPU's strategies, and the order in which a search asks them. One function, steps_of(), makes
+// both the list in a plan and the steps of a search.
 #pragma once
 
 #include <array>
@@ -20,11 +20,12 @@ class RadiusLevel;
 
 struct Strategy {
     strategy::Facts facts;
-    // The k nearest of some queries; those that it leaves come into the last. Null, or why it
-    // declines, with nothing answered. No function: it serves radii alone.
+    // Finds the k nearest points of some queries, and appends the numbers of those that it leaves
+    // to the last argument. Returns null, or why it declines; then no query is answered. A null
+    // function: it serves range searches only.
     const char* (*nearest)(NearestCall&, const strategy::Queries&, strategy::Numbers&) = nullptr;
-    // Its level of a search within radii; null where the points have none. No function: it serves
-    // the nearest alone.
+    // Makes its level of a range search; null if the points have none. A null function: it serves k
+    // nearest neighbours only.
     std::unique_ptr<RadiusLevel> (*within)(const RadiusCall&) = nullptr;
 };
 
@@ -39,33 +40,33 @@ inline constexpr std::array all_strategies = {
 #include "cpu/search/strategies.def"
 #undef KITH_CPU_STRATEGY
 };
-// Null where none has that name.
+// Null if no strategy has that name.
 const Strategy* find_strategy(std::string_view name);
 
-// On which condition a step is made.
+// The condition on which a step is taken.
 enum class When : std::uint8_t {
-    first,            // at once
-    boxes,            // where a sample of the points says that boxes leave out most of them
-    few_keys,         // where a few of the queries look at few enough of the points
-    sample,           // where a sample says that it pays
-    instead,          // where the one before does not pay
-    unlimited,        // again, for what has read too many rows
-    few_queries,      // where these are few, and nothing is packed for them
-    all_coordinates,  // of what coarse panels leave
-    without_repeats,  // again, without rows that equal others
-    finer,            // of what a coarser rounding leaves
-    uncovered,        // where the one before covers too few points
-    differences,      // of what products leave
-    made,             // the tree, where there is one by now: answers whatever is left
-    last,             // answers whatever is left
+    first,            // unconditionally
+    boxes,            // if a sample of the points says that boxes leave out most of them
+    few_keys,         // if a few of the queries look at few enough of the points
+    sample,           // if a sample says that it pays
+    instead,          // if the step before does not pay
+    unlimited,        // again without a limit, for queries that read too many rows
+    few_queries,      // for a few queries, if the panels of the next step are not packed
+    all_coordinates,  // for queries that coarse panels leave
+    without_repeats,  // again, without duplicate rows
+    finer,            // for queries that a coarser rounding leaves
+    uncovered,        // if the step before covers too few points
+    differences,      // for queries that products leave
+    made,             // if the tree has been made by now: answers all that is left
+    last,             // answers all that is left
 };
-// In words, behind the strategy's name.
+// The condition in words, for plans.
 const char* text(When when);
 
 struct ChainStep {
     const Strategy* strategy = nullptr;
     When when = When::first;
-    strategy::CauseSet takes = strategy::CauseSet::all();  // of what is left
+    strategy::CauseSet takes = strategy::CauseSet::all();  // causes of the queries that it takes
 };
 
 class Steps {
@@ -80,23 +81,24 @@ private:
     std::int64_t count_ = 0;
 };
 
-// What decides about the steps.
+// The facts that decide about the steps.
 struct Outline {
     strategy::Task task = strategy::Task::nearest;
-    const Plan& plan;  // path, first, selector, forced, tries_tree
+    const Plan& plan;  // reads path, first, selector, forced, tries_tree
     MetricId metric = MetricId::sqeuclidean;
     metric::Traits traits;
-    ElementType type = ElementType::f32;  // of points and queries
+    ElementType type = ElementType::f32;  // of points and queries; f64 if they differ
     std::int64_t queries = 0, d = 0;
-    bool bf16 = false, bytes = false;  // the instruction set of the plan has products of these
-    bool has_tree = false;             // made before
+    bool bf16 = false, bytes = false;  // the plan's instruction set has such products
+    bool has_tree = false;             // the points' tree has been made
 };
 Steps steps_of(const Outline& outline);
 
-// Whether so few queries are compared with the points' own rows, where nothing is packed for them.
+// True if so few queries are compared with the points' own rows, provided that nothing is packed
+// for them.
 bool rows_serve(MetricId metric, ElementType type, std::int64_t queries, std::int64_t d);
 
-// The filter that takes the place of a tree.
+// The filter that answers queries which a tree leaves.
 Path path_behind_tree(const metric::Traits& traits, std::int64_t d);
 
 }  // namespace kith::cpu

@@ -43,7 +43,7 @@ public:
     void lap(Step step);
     bool ran(Step step) const { return of(step).ran; }
 
-    // What the most expensive part of the points needed for a query.
+    // Notes what a query needed in one part of the points; the most expensive part counts.
     void mark(std::int64_t query, Outcome outcome, exact::Cause cause);
     // Queries [first, first + count) are searched anew.
     void forget(std::int64_t first, std::int64_t count);
@@ -51,13 +51,13 @@ public:
     // Adds the outcomes of queries [0, count) to the counters, and why queries were retried or
     // scanned.
     void count_outcomes(std::int64_t count, Report& report) const;
-    // Adds the entries of all queries to the trace. `plan`: of the call; its `first` has left all
-    // queries.
+    // Adds the entries of all queries to the trace. `plan`: the call's plan; the strategy
+    // plan.first has left all queries.
     void write(const Plan& plan, Report& report) const;
 
 private:
     using Clock = std::chrono::steady_clock;
-    // Of a query: a bit of each step that took it; its outcome; its cause.
+    // The state of a query: a bit for each step that took it, its outcome, and its cause.
     using State = std::uint32_t;
     static constexpr int outcome_at = 16, cause_at = 24;
     static_assert(step_count <= outcome_at);

@@ -11,7 +11,7 @@ struct QueryRange {
     std::int64_t first = 0, count = 0;
 };
 
-// Whether the points' int8 form exists and serves the search.
+// True if the points' int8 form exists and serves the search.
 bool serves_by_bytes(const SearchContext& context);
 // Delivers the neighbours of all queries outside of the returned range. The range goes from the
 // first query without a certificate to the last one, or to the end where memory runs out; for a

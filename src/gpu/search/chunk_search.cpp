@@ -146,7 +146,7 @@ void ChunkSearch::answer_left(LeftQueries left, double candidates_before) {
     }
 }
 
-// Whether the tile's queries are compared with the points of one cluster first.
+// True if the tile's queries are first compared with the points of one cluster.
 bool ChunkSearch::tries_nearest_partition() const {
     const Clusters* const clusters = own_clusters();
     const std::int64_t n = chunk_.points.rows.count, q = queries_.rows.count;
@@ -205,7 +205,7 @@ void ChunkSearch::gather(Buffer<std::int64_t> which) {
     } else {
         order = std::move(gathered.index);
     }
-    // Nothing fails from here on: the queries and their order change together.
+    // Nothing fails from here on, so the queries and their order change together.
     queries_ = std::move(gathered.rows);
     if (gathered.self.size() > 0) self_ = std::move(gathered.self);
     order_ = std::move(order);
@@ -262,7 +262,7 @@ FilterOutcome ChunkSearch::filtered(const QueryTile& tile, const ProjectedVector
                        context_.points.metric, tile, context_.k, context_.plan, context_.stream);
 }
 
-// The step that an outcome of filtered() is of.
+// The step that produced an outcome of filtered().
 Step ChunkSearch::step_of(const FilterOutcome& found) const {
     if (found.projected) return projection_step();
     if (found.clustered) return Step::clustered;
@@ -273,7 +273,7 @@ Step ChunkSearch::projection_step() const {
     return chunk_.projected->directions.leaves_some() ? Step::projected : Step::gemm_i8;
 }
 
-// Says why steps were not taken for which the points have been prepared.
+// Logs why steps were not taken although the points have been prepared for them.
 void ChunkSearch::note_declined() const {
     AttemptLog& log = context_.log;
     if (has_projection() && !found_.projected)

@@ -21,13 +21,13 @@ public:
     ChunkSearch(const SearchContext& context, const Chunk& chunk, std::int64_t first,
                 std::int64_t count, std::int64_t* final_ids);
 
-    // In the order of the caller's queries.
+    // The rows are in the order of the caller's queries.
     const TileResult& result() const {
         if (answers_) return answers_->result;
         return reorders() ? ordered_ : found_.result;
     }
 
-    // Whether queries are searched in an order of their own, so that `final_ids` is void.
+    // True if queries are searched in an order of their own, which makes `final_ids` void.
     bool reorders() const { return order_.size() > 0 || answers_; }
 
     // Waits, and retries or scans the queries without a certificate. True where that changed the
@@ -66,7 +66,7 @@ private:
     RetryTile retried() {
         return {context_, chunk_, own_, queries_, first_, self_.get(), found_.result};
     }
-    // Whether the tile's queries are so few that all their values are computed.
+    // True if the tile has so few queries that all their values are computed (dense pass).
     bool has_values() const {
         return context_.plan.distances.empty() && context_.plan.matrix_queries > 0;
     }
@@ -89,15 +89,15 @@ private:
     const FilterVectors& own_;
     std::int64_t first_;
     DeviceRows queries_;
-    RowMeasures unmeasured_;  // where the filter measures the queries
+    RowMeasures unmeasured_;  // set if the filter measures the queries
     Buffer<std::int64_t> self_,
-        order_;  // order_: which of the caller's queries each is, where they are reordered
-    const ProjectedVectors* projection_ = nullptr;  // what the filter was given
+        order_;  // order_: the caller's number of each query, if they are reordered
+    const ProjectedVectors* projection_ = nullptr;  // given to the filter; or null
     FilterOutcome found_;
-    Step step_ = Step::own;  // what found_ is of
+    Step step_ = Step::own;  // the step that produced found_
     TileResult ordered_;
     std::optional<ClusterAnswers>
-        answers_;  // of all queries; the others are those that these have left
+        answers_;  // for all queries; queries_ then holds those that they left
 };
 
 }  // namespace kith::gpu

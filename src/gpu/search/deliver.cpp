@@ -7,7 +7,7 @@ namespace kith::gpu {
 
 namespace {
 
-// What a search reports of distance keys, f64 or f32.
+// Writes the reported distances of keys, as f64 or f32.
 void report(const SearchContext& context, const std::uint64_t* keys, void* out,
             std::int64_t cells) {
     const DeviceMetric& metric = context.points.metric;

@@ -14,8 +14,8 @@ namespace kith::gpu {
 
 namespace {
 
-// Of q x n values those of a query or a point with a NaN coordinate, whose keys stand for missing
-// neighbours.
+// Sets the values (q x n) of queries or points with a NaN coordinate to NaN: their keys mark
+// missing neighbours.
 template <class T>
 __global__ void nan_values_kernel(const std::uint8_t* query_nan, const std::uint8_t* point_nan,
                                   std::int64_t q, std::int64_t n, T* values) {

@@ -1,5 +1,5 @@
-// Queries that were answered in one cluster: how far their last neighbours are, and which are left
-// to a filter.
+// Queries that one cluster has answered: the keys of their last neighbours, and the queries left
+// for a filter.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,8 +12,8 @@ namespace kith::gpu {
 void last_keys(const std::uint64_t* keys, std::int64_t q, std::int64_t k, double* out,
                cudaStream_t stream);
 
-// The queries that are not both ball_answered and without a reached cluster: listed in `left`,
-// counted in *count, which is added to.
+// Appends to `left` the queries that are not ball_answered, or that reach another cluster. Adds
+// their number to *count.
 void list_left(const std::uint8_t* state, const std::uint8_t* reached, std::int64_t q,
                std::int64_t* left, unsigned long long* count, cudaStream_t stream);
 

@@ -11,9 +11,9 @@ struct RetryTile {
     const SearchContext& context;
     const Chunk& chunk;
     const FilterVectors& own;   // the filter of the plan's path
-    const DeviceRows& queries;  // all of the tile
+    const DeviceRows& queries;  // all queries of the tile
     std::int64_t first;         // the number of row 0 in the log
-    const std::int64_t* self;   // of each the id that it leaves out, or null
+    const std::int64_t* self;   // per query: the id that it leaves out; or null
     TileResult& result;
 };
 

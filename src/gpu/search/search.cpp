@@ -105,7 +105,7 @@ void search_streaming(const Points& points, const SearchRequest& asked, QueryRan
 void log_samples(const Points& points, const SearchRequest& request, AttemptLog& log) {
     const Plan& plan = request.plan;
     const Chunk& chunk = points.resident;
-    // What compares fewer points or coordinates serves few neighbours.
+    // Paths that compare fewer points or coordinates serve only few neighbours.
     const bool few = request.k <= points.n / tuning::least_points_per_neighbour;
     if (plan.path == Path::exact || plan.path == Path::tree || !few) return;
     constexpr const char* streams = "the points stream";

@@ -12,7 +12,7 @@ namespace kith::gpu {
 
 namespace {
 
-// What a strategy keeps of n points of d dimensions.
+// Bytes that a strategy keeps for n points of d dimensions.
 
 double coordinates(const Shape& s) {
     return static_cast<double>(s.n) * static_cast<double>(s.d);
@@ -20,7 +20,7 @@ double coordinates(const Shape& s) {
 double fp16_bytes(const Shape& s, const std::string&) {
     return 2 * coordinates(s);
 }
-// Beside the fp16 vectors that rescore.
+// Includes the fp16 vectors for rescoring.
 double int8_bytes(const Shape& s, const std::string&) {
     return 3 * coordinates(s);
 }
@@ -130,7 +130,7 @@ const char* text(When when) {
 
 namespace {
 
-// Ahead of the filter of all coordinates: what compares fewer of the points, or of their
+// Adds the strategies ahead of the full-dimensional filter: they compare fewer points, or fewer
 // coordinates.
 void add_less(const Outline& o, Steps& steps) {
     const Plan& plan = o.plan;
@@ -161,7 +161,8 @@ void add_less(const Outline& o, Steps& steps) {
     }
 }
 
-// Where a sample finds no clusters, a search is planned as if it had not been asked.
+// Adds the steps for points without clusters: the search is then planned as if no sample had been
+// asked.
 void add_without_clusters(const Outline& o, Steps& steps) {
     const Shape& s = o.shape;
     if (o.plan.path != Path::clustered || o.plan.forced) return;

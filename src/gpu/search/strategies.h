@@ -23,7 +23,7 @@ inline constexpr std::array all_strategies = {
 #include "gpu/search/strategies.def"
 #undef KITH_GPU_STRATEGY
 };
-// Null where none has that name.
+// Null if no strategy has that name.
 const strategy::Facts* find_strategy(std::string_view name);
 
 // The attempts at a query, in the order in which a search makes them: no query goes back to an
@@ -37,11 +37,11 @@ enum class Step : std::uint8_t {
     projected,
     gemm_i8,
     dense,
-    own,    // the filter of the plan's path, of all coordinates
-    again,  // the same filter with the certain thresholds that it found, and the longest lists
-    without_duplicates,  // the same filter without duplicate rows
+    own,                 // the full-dimensional filter of the plan's path
+    again,               // own, with the certain thresholds that it found, and the longest lists
+    without_duplicates,  // own, without duplicate rows
     two_terms,
-    finer_direct,  // the metric in f32, behind products or its coarse form
+    finer_direct,  // the metric in f32, after products or its coarse form
     exact,
 };
 inline constexpr int step_count = static_cast<int>(Step::exact) + 1;
@@ -56,11 +56,11 @@ constexpr bool is_finer(Step step) {
 // The strategy of a step in a search by that plan.
 const strategy::Facts& strategy_of(Step step, const Plan& plan);
 
-// The path of the filter that a plan falls back on: that behind a tree, and fp16 behind int8,
+// The path of the filter that a plan falls back on: the one behind a tree; fp16 for int8,
 // projections and clusters.
 Path own_path(const Plan& plan);
 
-// On which condition a step is taken.
+// The condition on which a step is taken.
 enum class When : std::uint8_t {
     first,         // at once
     boxes,         // if a sample of the points says that boxes leave out most of them
@@ -71,17 +71,17 @@ enum class When : std::uint8_t {
     clusters,      // if a sample finds clusters
     components,    // if a sample says that few principal components pay
     int8,          // if a sample says that int8 pays
-    int8_instead,  // the same, where principal components do not
+    int8_instead,  // if int8 pays, but principal components do not
     no_clusters,   // if a sample finds no clusters
-    otherwise,     // what the steps before leave, or if they do not pay
+    otherwise,     // for queries that the steps before leave, or if those do not pay
     longer_lists,  // again, with longer lists
     duplicates,    // again, without duplicate rows
-    finer,         // what the error of fp16 hides
-    differences,   // what the error of products hides
+    finer,         // for queries that the error of fp16 hides
+    differences,   // for queries that the error of products hides
     full_words,    // again in f32, what a coarse form leaves
     last,          // whatever is left
 };
-// In words, behind the strategy's name.
+// The condition in words, for plans.
 const char* text(When when);
 
 struct PlannedStep {
@@ -104,7 +104,7 @@ private:
     std::int64_t count_ = 0;
 };
 
-// What decides about the steps.
+// The facts that decide about the steps.
 struct Outline {
     strategy::Task task = strategy::Task::nearest;
     const Plan& plan;
@@ -115,11 +115,11 @@ struct Outline {
 };
 Steps steps_of(const Outline& outline);
 
-// Whether tiles of pairs serve both of their sides in a graph of that shape, where there is memory
-// for it.
+// True if each tile of pairs can serve its rows and its columns in a graph of that shape, provided
+// that there is memory for it.
 bool symmetric_may_serve(const Shape& shape, const metric::Traits& traits);
-// Whether tiles of `queries` are compared with the nearest cluster of n points alone, where a
-// sample finds clusters.
+// True if tiles of `queries` queries are compared with the nearest of the clusters of n points
+// alone, provided that a sample finds clusters.
 bool nearest_partition_may_serve(std::int64_t n, std::int64_t queries, std::int64_t k);
 
 }  // namespace kith::gpu

@@ -12,13 +12,13 @@
 
 namespace kith::gpu {
 
-// A tile of queries on the device. self: the id that each leaves out (relative to the chunk), or
-// null.
+// A tile of queries on the device. self: per query, the id that it leaves out (relative to the
+// chunk); or null.
 struct QueryTile {
     PreparedRows rows;
     const std::int64_t* self = nullptr;
     bool by_position = false;  // query i is the point at position i of the chunk, for all of them
-    RowMeasures unmeasured = {};  // where its nan is not null, rows are measured there first
+    RowMeasures unmeasured = {};  // if its nan is not null, the filter measures the rows
 };
 
 // The neighbours of a tile in one chunk: q x k keys and chunk-relative ids, each row sorted.
@@ -78,12 +78,12 @@ struct TileFilterChoice {
     const Clusters* clusters =
         nullptr;  // clusters of `filter`, or null: tiles of far ones are left out; likewise
     std::int64_t* final_ids =
-        nullptr;  // where not null, q x k: a copy of the result's ids, -1 where there is none
+        nullptr;  // if not null, q x k: receives the result's ids, -1 for a missing one
     // The filter has vectors of a sample alone (points/listed_vectors.h), and the projection is
     // int8.
     bool by_bytes = false;
     const Repeats* repeats =
-        nullptr;  // where not null, duplicate rows beyond the k_eff first are left out
+        nullptr;  // if not null, duplicate rows beyond the first k_eff are left out
 };
 
 // Enqueues.

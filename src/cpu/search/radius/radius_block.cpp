@@ -1,4 +1,4 @@
-// A block of queries and its candidates; see radius_block.h.
+// See radius_block.h.
 #include "cpu/search/radius/radius_block.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ RadiusBlock::RadiusBlock(const RadiusSearch& search, const std::int64_t* numbers
     balls_.reserve(size);
     for (std::int64_t i = 0; i < count; ++i) {
         const double r = search.radii[numbers[i]];
-        // Mostly there is one radius for all.
+        // Usually all queries have the same radius.
         if (i > 0 && r == search.radii[numbers[i - 1]]) balls_.push_back(balls_.back());
         else balls_.emplace_back(search.points.metric, r, search.open);
     }
@@ -40,7 +40,7 @@ void RadiusBlock::add_query(const QueryTerms& terms) {
     const Ball& ball = balls_[static_cast<std::size_t>(i)];
     const bool none = has_nan(i) || ball.empty();
     const bool usable = terms.usable && !terms.alike;
-    // Nothing but NaN passes the threshold of a query that is not filtered.
+    // Only a NaN passes the threshold of a query that is not filtered.
     constexpr float nothing = -std::numeric_limits<float>::infinity();
     thresholds_.push_back(usable && !none ? ball.threshold(terms) : nothing);
     accepted_.push_back(usable && !none ? ball.accepted(terms) : nothing);
@@ -52,7 +52,7 @@ void RadiusBlock::give_up(std::int64_t i, exact::Cause cause) {
     const auto at = static_cast<std::size_t>(i);
     answered_[at] = 0;
     causes_[at] = cause;
-    // By a tree there are none.
+    // A tree search has no thresholds.
     if (at < thresholds_.size()) thresholds_[at] = -std::numeric_limits<float>::infinity();
     listed_ -= static_cast<std::int64_t>(found_[at].size());
     found_[at] = {};
@@ -76,7 +76,7 @@ void RadiusBlock::refine(std::int64_t i) {
         });
     ids.clear();
     evaluated_ += static_cast<double>(size);
-    // What is counted would not have to be evaluated.
+    // For counts every computed key is needless: a tighter bound could have counted the point.
     needless_[at] += static_cast<double>(search_.counts ? size : size - (counts_[at] - before));
     if (needless_[at] > search_.max_needless) give_up(i, exact::Cause::alike);
 }

@@ -1,7 +1,8 @@
-// A block of queries on one thread, from filter values to the points within the radius: those that
-// the bound leaves open are candidates, whose canonical distances decide. Not a Shortlist
-// (shortlist.h): its threshold stands still, so that nothing is dropped once it was kept, no list
-// is full, and no upper value is remembered; what both do is DistanceKeys and ScatteredKeys.
+// Range search of a block of queries on one thread, from filter values to the points within the
+// radius. Points that the bound can neither accept nor reject are candidates, whose canonical
+// distances decide. It is no Shortlist (shortlist.h): its thresholds are fixed, so no candidate is
+// dropped later, no list overflows, and no upper value is remembered. They share DistanceKeys and
+// ScatteredKeys.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +19,18 @@
 
 namespace kith::cpu {
 
-// What a radius search asks for, the same for all its blocks.
+// The request of a range search, shared by all its blocks.
 struct RadiusSearch {
     const Points& points;
     const MatrixView& queries;
-    const double* radii;  // of each query
+    const double* radii;  // one per query
     bool open;
-    bool graph;  // query i excludes id first_own + i, if there is such a point
+    bool graph;  // query i excludes id first_own + i, if that point exists
     std::int64_t first_own;
-    bool counts;  // no lists
+    bool counts;  // counts only, no lists
     Isa isa;
-    // Of each query in one range of the points, candidates up to here are refined in vain; beyond,
-    // the query is left to the next filter.
+    // The candidates that a query may rescore in vain in one range of the points. Beyond, the query
+    // is left to the next filter.
     double max_needless = std::numeric_limits<double>::infinity();
 };
 
@@ -38,14 +39,14 @@ public:
     RadiusBlock(const RadiusSearch& search, const std::int64_t* numbers, std::int64_t count);
 
     const RowBlock& rows() const { return rows_; }
-    // The terms of query i, for every i in order.
+    // Appends the terms of the next query: call it for each query in order.
     void add_query(const QueryTerms& terms);
     bool has_nan(std::int64_t i) const { return rows_.nan()[i] != 0; }
-    // Whether the filter answers it; one with a NaN and one that nothing is within reach of it does
-    // at once.
+    // True if the filter answers the query. A query with a NaN, or with a radius that no key is
+    // within, is answered at once.
     bool answered(std::int64_t i) const { return answered_[static_cast<std::size_t>(i)] != 0; }
     exact::Cause cause(std::int64_t i) const { return causes_[static_cast<std::size_t>(i)]; }
-    // One per query: values not above it are to be offered.
+    // One per query: values up to it must be offered.
     const float* thresholds() const { return thresholds_.data(); }
 
     void offer(std::int64_t i, float value, float slack, std::int64_t id) {
@@ -56,7 +57,7 @@ public:
                 take(i, static_cast<double>(value), id);
             return;
         }
-        // NaN and -inf are of points that the bound does not cover.
+        // A value of NaN or -inf: the bound does not cover the point.
         if (search_.counts && value > -std::numeric_limits<float>::infinity() &&
             value + slack <= accepted_[at]) {
             ++counts_[at];
@@ -65,19 +66,20 @@ public:
         pending_[at].push_back(id);
         if (pending_[at].size() >= refined_at_once) refine(i);
     }
-    // Refines what is left.
+    // Rescores the remaining candidates.
     void finish();
-    // All pairs with points [first, first + count) in binary64, instead of a filter.
+    // Instead of a filter: compares query i with points [first, first + count) in binary64. `keys`:
+    // scratch memory for count keys.
     void scan(std::int64_t i, RowBlock& tile, std::int64_t first, std::int64_t count, double* keys);
-    // All points of a tree that may be within, instead: gives up where more than `most_needless`
-    // keys were evaluated in vain. go_on() is asked now and then.
+    // Instead of a filter: visits all points of a tree that may be within the radius of query i.
+    // Gives the query up after more than `most_needless` keys in vain. Polls go_on() now and then.
     template <class GoOn>
     void visit(std::int64_t i, BallTraversal& traversal, double most_needless, const GoOn& go_on);
 
-    // In no order.
+    // The neighbours, unordered.
     std::vector<Neighbor>& found(std::int64_t i) { return found_[static_cast<std::size_t>(i)]; }
     std::int64_t count(std::int64_t i) const { return counts_[static_cast<std::size_t>(i)]; }
-    // Neighbours in all lists.
+    // The number of neighbours in all lists.
     std::int64_t listed() const { return listed_; }
     DistanceKeys& distance_keys() { return distance_keys_; }
     double evaluated() const { return evaluated_; }
@@ -97,13 +99,13 @@ private:
 
     const RadiusSearch& search_;
     std::int64_t count_;
-    std::vector<std::int64_t> own_;  // the point that each query leaves out, or -1
+    std::vector<std::int64_t> own_;  // per query: the point that it excludes, or -1
     DistanceKeys distance_keys_;
     RowBlock rows_;
     ScatteredKeys scattered_keys_;
     std::vector<Ball> balls_;
     std::vector<float> thresholds_, accepted_;
-    std::vector<char> exact_;  // whether the filter's values are the keys
+    std::vector<char> exact_;  // set if the filter's values are the keys themselves
     std::vector<char> answered_;
     std::vector<exact::Cause> causes_;
     std::vector<double> needless_;
@@ -111,7 +113,7 @@ private:
     std::vector<std::vector<Neighbor>> found_;
     std::vector<std::int64_t> counts_;
     std::int64_t listed_ = 0;
-    double evaluated_ = 0;  // distance keys
+    double evaluated_ = 0;  // distance keys computed
 };
 
 template <class GoOn>
@@ -139,8 +141,8 @@ void RadiusBlock::visit(std::int64_t i, BallTraversal& traversal, double most_ne
             own_is_counted = own >= 0;
         },
         [&] { return needless() <= most_needless && go_on(); });
-    // Boxes are counted of finite queries alone, whose own key is 0: within, in one of the boxes or
-    // met.
+    // Whole boxes are counted for finite queries only. Such a query has key 0 to its own point,
+    // which is therefore within: it was either met, or is in a counted box.
     if (own_is_counted && !own_is_met) --count;
     evaluated_ += traversal.distance_keys() - before;
     if (needless() > most_needless) give_up(i, exact::Cause::boxes);

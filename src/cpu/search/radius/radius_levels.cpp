@@ -1,4 +1,4 @@
-// The levels of a search by radius; see radius_levels.h.
+// See radius_levels.h.
 #include "cpu/search/radius/radius_levels.h"
 
 #include <algorithm>
@@ -14,13 +14,14 @@ namespace kith::cpu {
 
 namespace {
 
-// Packed queries of a block, and converted ones of a scan and the points of its tiles: they fit
-// into L2.
+// Bytes of a filter block's packed queries; of a scan's converted queries, and of its tile of
+// points. They fit into the L2 cache.
 constexpr std::int64_t block_bytes = 384 << 10, scan_bytes = 256 << 10;
 constexpr std::int64_t max_block_tiles = 16, max_scan_queries = 64, max_scan_points = 512;
-// Work in multiply-adds between two looks at the progress.
+// Multiply-adds between two polls of the progress.
 constexpr std::int64_t work_per_report = 1 << 26;
-// Queries of a block that a tree answers. None with so few keys in vain is left to a filter.
+// Queries per block of a tree. A query is not left to a filter before it has computed this many
+// keys in vain.
 constexpr std::int64_t tree_block = 256;
 constexpr double few_tree_keys = 2048;
 
@@ -35,7 +36,7 @@ RadiusSchedule make_schedule(std::int64_t q, std::int64_t width, std::int64_t mo
     return c;
 }
 
-// Panels against packed queries.
+// Compares panels with packed queries.
 class FilterLevel : public RadiusLevel {
 public:
     FilterLevel(const Filter& filter, const Points& points, Isa isa, std::int64_t query_tile,
@@ -91,7 +92,7 @@ private:
                             for (std::int64_t i = 0; i < here; ++i) {
                                 for (std::uint32_t left = hits[i]; left; left &= left - 1) {
                                     const int lane = std::countr_zero(left);
-                                    // A half norm of +inf: padding, or a point with a NaN.
+                                    // A half norm of +inf marks padding, or a point with a NaN.
                                     if (panel[lane] == std::numeric_limits<float>::infinity())
                                         continue;
                                     block.offer(first + i, values[i * panel_points + lane],
@@ -107,7 +108,7 @@ private:
     std::int64_t n_, d_, width_, most_;
 };
 
-// Every pair in binary64.
+// Compares every pair in binary64.
 class ScanLevel : public RadiusLevel {
 public:
     ScanLevel(const Points& points, std::int64_t grain)
@@ -141,10 +142,10 @@ private:
     std::int64_t points_;
 };
 
-// Leaves of a tree.
+// Searches the leaves of a tree.
 class TreeLevel : public RadiusLevel {
 public:
-    // Gives up queries with more keys in vain than n / share.
+    // Gives up queries that compute more than n / share keys in vain.
     TreeLevel(const Tree& tree, const Points& points, Isa isa, double share, std::int64_t grain)
         : RadiusLevel(grain),
           tree_(tree),

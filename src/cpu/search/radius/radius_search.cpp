@@ -1,6 +1,7 @@
-// Waves of queries: each passes a filter, what that leaves the next, at last a scan in binary64;
-// then its rows are sorted and handed on. A wave is as large as the lists of those before let
-// expect, and cut where they hold more.
+// A range search in waves of queries. Each wave goes through the filters of the chain and at last a
+// scan in binary64, each on the queries that the ones before left; then its rows are sorted and
+// delivered. The size of a wave follows from the lists of the waves before; a wave with larger
+// lists is cut.
 #include "cpu/search/radius/radius_search.h"
 
 #include <algorithm>
@@ -20,20 +21,19 @@ namespace kith::cpu {
 
 namespace {
 
-// A query with more candidates in vain than n over max_share (or these few) is left to the next
-// filter, or scanned.
+// A query that rescores more than n / max_share candidates in vain, but at least few_candidates, is
+// left to the next filter or to the full scan.
 constexpr double max_share = 20, few_candidates = 1024;
 constexpr std::int64_t rows_per_task = 16;
-// Queries of the first wave at least, of whose lists nothing is known: as many as a tile in matrix
-// registers takes, two and a bit of those in vector registers. Their lists are cut where they hold
-// more than they may.
+// The least queries of the first wave, whose lists are unknown: one tile in matrix registers, or a
+// little more than two tiles in vector registers. Lists beyond the budget cut the wave.
 constexpr std::int64_t least_first_wave = 32;
-// Queries of the first wave where a tree may turn out to leave out too little.
+// Queries of the first wave if a tree may turn out to prune too little.
 constexpr std::int64_t tree_tried = 512;
 
 using strategy::Causes, strategy::Chain, strategy::Numbers, strategy::raise;
 
-// Rows [first, first + lists or counts) of the answer.
+// Rows [first, first + size) of the answer: lists or counts.
 struct Wave {
     std::int64_t first = 0;
     std::vector<std::vector<Neighbor>> lists;
@@ -50,12 +50,12 @@ struct Wave {
     }
 };
 
-// What the lists of a wave may hold, in neighbours; any thread.
+// The neighbours that the lists of a wave may hold. Safe for concurrent use.
 class Budget {
 public:
     explicit Budget(std::int64_t most) : most_(most) {}
-    // Before a wave, and after a level, which nothing runs beside. Where it is to end whatever it
-    // holds: `bounded` false.
+    // Sets the neighbours held. Call it before a wave and after a level, while no other thread uses
+    // the budget. `bounded` false: the wave is completed however many it holds.
     void set(std::int64_t held, bool bounded) {
         held_ = held;
         bounded_ = bounded;
@@ -66,7 +66,7 @@ public:
             spent_ = true;
     }
     bool spent() const { return spent_.load(std::memory_order_relaxed); }
-    // News that is worth telling: a small share of it.
+    // Neighbours between two reports to the budget: a small share of it.
     std::int64_t grain() const { return std::clamp<std::int64_t>(most_ / 64, 1, 1 << 14); }
 
 private:
@@ -76,7 +76,7 @@ private:
     std::atomic<bool> spent_ = false;
 };
 
-// What a block has found in a range of the points.
+// The result of a block in one range of the points.
 struct Part {
     std::vector<std::vector<Neighbor>> lists;
     std::vector<std::int64_t> counts;
@@ -86,8 +86,8 @@ struct Part {
     bool ended = false;
 };
 
-// Answers queries `numbers` of a wave; returns those that the level leaves. Where the budget is
-// spent, the wave is cut to the rows before the first query that was not ended.
+// Answers queries `numbers` of a wave, and returns those that the level leaves. If the budget is
+// spent, the wave is cut to the rows before the first block that did not end.
 Numbers run_level(RadiusLevel& level, const RadiusSearch& search, const Numbers& numbers,
                   int threads, ProgressMeter& progress, Budget& budget, Wave& wave, Causes& causes,
                   Report& report) {
@@ -171,7 +171,7 @@ Numbers run_level(RadiusLevel& level, const RadiusSearch& search, const Numbers&
     return left;
 }
 
-// Sorts the rows of a wave and hands them on.
+// Sorts the rows of a wave and delivers them.
 void hand_on(const Points& points, const RadiusRequest& request, Wave& wave, int threads,
              ProgressMeter& progress) {
     const auto rows = static_cast<std::int64_t>(wave.lists.size());
@@ -205,7 +205,8 @@ void hand_on(const Points& points, const RadiusRequest& request, Wave& wave, int
                      request.f64 ? distances64.data() : nullptr});
 }
 
-// The waves of a search: of each the steps of the chain, until none of its queries is left.
+// The waves of a search. Each goes through the steps of the chain until none of its queries is
+// left.
 class Waves {
 public:
     Waves(const Points& points, const RadiusRequest& request, const Plan& plan,
@@ -229,7 +230,7 @@ public:
           chain_(request.queries.rows, own_),
           none_asked_(plan.path == Path::exact) {
         const auto n = static_cast<double>(points.rows.rows);
-        // The lists of so many rows are expected to fit; of the first wave, whatever they hold.
+        // most_ / n lists fit into the budget whatever they hold.
         rows_ = request.counts ? static_cast<double>(request.queries.rows)
                                : std::max(most_ / n, static_cast<double>(least_first_wave));
         if (plan.path == Path::tree) rows_ = std::min(rows_, static_cast<double>(tree_tried));
@@ -260,7 +261,7 @@ private:
         bool asked = false;
     };
 
-    // Of a neighbour: in its list, and as it is handed on.
+    // Bytes of a neighbour: in its list, and in the delivered rows.
     static double row_bytes(const RadiusRequest& request) {
         return sizeof(Neighbor) + sizeof(std::int64_t) + (request.f64 ? 8 : 4);
     }
@@ -279,14 +280,14 @@ private:
                 .has_tree = points.known_tree() != nullptr};
     }
 
-    // Whether a step is made, as its condition holds.
+    // True if the condition of a step holds.
     bool holds(const ChainStep& step) const {
         if (step.when == When::made) return call_.points.known_tree() != nullptr;
         if (step.when == When::uncovered) return !any_filter_;
         return (step.when != When::finer && step.when != When::differences) || any_filter_;
     }
 
-    // The level of a step, made when a query comes to it; null where it has none.
+    // The level of a step, made when the first query comes to it. Null if it has none.
     RadiusLevel* level(const ChainStep& step) {
         Made& made = levels_[static_cast<std::size_t>(&step - steps_.begin())];
         if (!made.asked && step.strategy->within) {
@@ -304,7 +305,8 @@ private:
         return made.level.get();
     }
 
-    // Queries [first, first + wanted), of which so many are over.
+    // Searches queries [first, first + wanted). Returns the number of leading ones that are
+    // answered and delivered.
     std::int64_t wave(std::int64_t first, std::int64_t wanted) {
         const double done = progress_.done();
         Wave wave;
@@ -351,7 +353,8 @@ private:
         return count;
     }
 
-    // The rows of a wave, behind which `over` queries are over; how many the next wave is to have.
+    // Delivers the rows of a wave, and sets rows_, the size of the next wave. `over`: the queries
+    // answered so far, this wave included.
     void deliver(Wave& wave, std::int64_t over) {
         if (request_.counts) {
             std::copy(wave.counts.begin(), wave.counts.end(), request_.counts + wave.first);
@@ -360,7 +363,7 @@ private:
         const auto listed = static_cast<double>(wave.listed()),
                    these = static_cast<double>(wave.counts.size());
         hand_on(search_.points, request_, wave, threads_, progress_);
-        // Rows to come may be longer than those before.
+        // Later rows may be longer than those so far.
         constexpr double growth = 4, reserve = 2;
         handed_on_ += listed;
         const double mean = std::max({handed_on_ / static_cast<double>(over), listed / these, 1.0});
@@ -370,7 +373,7 @@ private:
     const RadiusRequest& request_;
     ProgressMeter& progress_;
     Report& report_;
-    Report own_;  // of this call alone: its counters and its trace
+    Report own_;  // for this call alone: counters and trace
     int threads_;
     RadiusSearch search_;
     double most_;  // neighbours

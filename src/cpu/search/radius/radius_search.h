@@ -1,5 +1,5 @@
-// All points within a radius on the CPU: filter against a threshold known beforehand, refine in
-// binary64.
+// Range search on the CPU: all points within a radius. Filters with a threshold known beforehand,
+// and rescores in binary64.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,20 @@
 namespace kith::cpu {
 
 struct RadiusRequest {
-    const MatrixView& queries;  // with graph, the points
-    const double* radii;        // of each query
+    const MatrixView& queries;  // with `graph`, the points
+    const double* radii;        // one per query
     bool open = false;
-    bool graph = false;  // query i excludes id first_own + i, which another set of points may have
+    bool graph = false;  // query i excludes id first_own + i, which may belong to another set of
+                         // points
     std::int64_t first_own = 0;
-    bool f64 = false;                // distances are f64
-    bool keys = false;               // they are the distance keys; with f64
-    std::int64_t list_bytes = 0;     // about so much is kept of rows that have not been taken
-    std::int64_t* counts = nullptr;  // of each query, unless null: then only these are asked for
+    bool f64 = false;                // distances are f64, else f32
+    bool keys = false;               // deliver distance keys in place of distances; requires f64
+    std::int64_t list_bytes = 0;     // approximate bytes of the rows kept before delivery
+    std::int64_t* counts = nullptr;  // if not null, one per query: only counts are wanted
     const TakeRadiusRows* take = nullptr;
 };
 
-// Adds to the counters of `report`. Where `progress` is cancelled it returns early.
+// Adds to the counters of `report`. Returns early when `progress` is cancelled.
 void radius_search(const Points& points, const RadiusRequest& request, const Plan& plan,
                    ProgressMeter& progress, Report& report);
 

@@ -1,4 +1,4 @@
-// The metric itself in f32.
+// Strategy direct-f32: the metric itself, evaluated in f32, filters.
 #include "cpu/search/filter_search.h"
 #include "cpu/search/panel_facts.h"
 #include "cpu/search/radius/radius_levels.h"

@@ -1,4 +1,4 @@
-// The full scan: every pair in binary64. It leaves nothing.
+// Strategy exact: the full scan, every pair in binary64. It leaves no queries.
 #include "cpu/search/scan.h"
 
 #include "cpu/search/nearest_call.h"

@@ -1,4 +1,4 @@
-// Products of bf16.
+// Strategy gemm-bf16: a bf16 matrix product filters.
 #include "cpu/search/filter_search.h"
 #include "cpu/search/panel_facts.h"
 #include "cpu/search/radius/radius_levels.h"

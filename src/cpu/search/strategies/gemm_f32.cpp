@@ -1,4 +1,4 @@
-// Products of f32.
+// Strategy gemm-f32: an f32 matrix product filters.
 #include "cpu/search/filter_search.h"
 #include "cpu/search/panel_facts.h"
 #include "cpu/search/radius/radius_levels.h"

@@ -1,4 +1,5 @@
-// Products of whole numbers of 8 bits, then of the rows that these leave.
+// Strategy gemm-i8: an int8 matrix product filters, and its candidates are rescored from more
+// precise rows.
 #include "cpu/search/filter_search.h"
 #include "cpu/search/panel_facts.h"
 
@@ -12,7 +13,7 @@ const char* obstacle(const strategy::Problem& p) {
     return has_wide_registers(p.processor) ? nullptr : "needs isa avx512";
 }
 
-// With rows in f32 behind the panels, and a term more of each.
+// The int8 panels, and f32 rows behind them, which have one more term each.
 double bytes(const Shape& s, const std::string& isa) {
     return panel_bytes(s.n, panel_words(s.d, 4, isa)) + panel_bytes(s.n, s.d + 1);
 }

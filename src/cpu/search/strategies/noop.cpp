@@ -1,5 +1,5 @@
-// The strategy that answers nothing and leaves all: what tests put ahead of a chain, whose answers
-// it must not change.
+// Strategy noop: answers no query and leaves all. Tests put it first in a chain, whose answers it
+// must not change.
 #include "cpu/search/nearest_call.h"
 #include "cpu/search/strategies.h"
 

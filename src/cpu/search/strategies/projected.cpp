@@ -1,5 +1,5 @@
-// Products along the directions in which points differ most, then of all coordinates of what these
-// leave.
+// Strategy projected: products of a PCA projection filter, and the candidates are rescored from
+// full-dimensional rows.
 #include "cpu/search/filter_search.h"
 #include "cpu/search/panel_facts.h"
 

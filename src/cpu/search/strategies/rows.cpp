@@ -1,4 +1,4 @@
-// A few queries against the caller's own rows in f32: nothing is packed for them.
+// Strategy rows: compares a few queries with the caller's own f32 rows, with nothing packed.
 #include "cpu/search/filter_search.h"
 
 namespace kith::cpu {

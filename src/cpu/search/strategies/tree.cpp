@@ -1,4 +1,4 @@
-// Leaves of a tree of boxes: those that are too far are left out.
+// Strategy tree: prunes the leaves of a k-d tree whose boxes are too far.
 #include <algorithm>
 
 #include "cpu/search/nearest_call.h"
@@ -9,7 +9,8 @@ namespace kith::cpu {
 
 namespace {
 
-// A query with more keys in vain than n over share is left to a filter, which is as fast.
+// Range search: a query that computes more than n / share_of_radius keys in vain is left to a
+// filter, which is as fast.
 constexpr double share_of_radius = 10;
 
 const char* obstacle(const strategy::Problem& p) {
@@ -21,7 +22,8 @@ double bytes(const Shape& s, const std::string&) {
     return static_cast<double>(s.n) * (16.0 * static_cast<double>(s.d) + 40.0);
 }
 
-// Queries beside a filter's plan, at a time: coordinates, and what orders them.
+// Queries per tile if the plan is that of a filter: coordinates and order of a tile take at most
+// `most` bytes.
 std::int64_t tile_beside_filters(std::int64_t queries, std::int64_t d) {
     constexpr std::int64_t most = std::int64_t{1} << 28;
     return std::clamp<std::int64_t>(most / (8 * d + 40), 1, queries);
@@ -37,8 +39,8 @@ const char* nearest(NearestCall& call, const strategy::Queries& queries, strateg
     if (queries.count < call.queries.rows) return "serves all queries of a search at once";
     if (call.when == When::boxes && !points.boxes_pay)
         return "a sample of the points says that boxes leave out too few of them";
-    // Where queries have been unlike the points too often, a tree that is made for what these are
-    // is not asked again.
+    // A tree that a sample of the points favoured is not tried again once it has served too few of
+    // the searches.
     if (points.boxes_pay && !call.plan.forced && !points.tree_record().pays())
         return "queries have been unlike the points too often";
     const std::int64_t tile = call.plan.path == Path::tree

@@ -1,4 +1,5 @@
-// Which distance keys are within a radius of reported distances (docs/exactness.md, section 9).
+// Decides which distance keys are within a radius of reported distances (docs/exactness.md, section
+// 9).
 #pragma once
 
 #include <cmath>
@@ -19,9 +20,9 @@ public:
         if (!user) {
             const MetricKernels& kernels = metric_kernels(metric.id, Isa::baseline);
             similarity_ = kernels.traits.similarity;
-            // No other keys are below zero.
+            // Keys of all other metrics are at least 0.
             signed_ = similarity_ || kernels.traits.gemm == metric::Gemm::cross_entropy;
-            // An angle's keys end at 1.
+            // The keys of an angle are at most 1.
             if (metric.id == MetricId::haversine) largest_ = 1;
             if (metric.id == MetricId::haversine) power_ = 2;
             if (metric.id == MetricId::minkowski) power_ = metric.params.p;
@@ -31,23 +32,25 @@ public:
         find_bounds();
     }
 
-    // The reported distance decides.
+    // True if the reported distance of the key is within the radius.
     bool within(double rank) const {
         if (rank <= inner_) return true;
         return rank <= outer_ && decide(rank);
     }
     bool empty() const { return outer_ != outer_; }
-    // All keys up to the one are within, none beyond the other; NaN: none is.
+    // All keys up to inner() are within (NaN: none is known to be), and no key beyond outer() is
+    // (NaN: no key at all).
     double inner() const { return inner_; }
     double outer() const { return outer_; }
 
-    // A filter's values: none above this is of a pair within.
+    // No pair within the radius has a filter value above this.
     float threshold(const QueryTerms& terms) const {
         constexpr float infinity = std::numeric_limits<float>::infinity();
         const float t = terms.threshold_from_rank(outer_);
         return outer_ < std::numeric_limits<double>::infinity() && t == t ? t : infinity;
     }
-    // All upper values up to this are of pairs within. (w - offset) / scale is the distance key.
+    // All pairs with an upper value up to this are within. The distance key is (w - offset) /
+    // scale.
     float accepted(const QueryTerms& terms) const {
         constexpr double infinity = std::numeric_limits<double>::infinity();
         if (inner_ == infinity) return std::numeric_limits<float>::infinity();
@@ -66,8 +69,9 @@ private:
         return open_ ? distance < r_ : distance <= r_;
     }
 
-    // The largest key that is within, by bisection over binary64. What a report that may fall
-    // deviates by is less than 2^-34 of the key for each power that a root takes.
+    // Finds the largest key that is within, by bisection over binary64. If the reported distance is
+    // not monotone in the key, it deviates by less than 2^-34 of the key for each power of the
+    // root.
     void find_bounds() {
         constexpr double infinity = std::numeric_limits<double>::infinity();
         using Order = exact::Order<double>;
@@ -98,7 +102,8 @@ private:
     double r_;
     bool open_, similarity_ = false, signed_ = false;
     double largest_ = std::numeric_limits<double>::infinity();
-    double power_ = 0;  // whose root a report that may fall takes; 0: it never falls
+    double power_ = 0;  // the power of the root in a report that is not monotone in the key; 0: it
+                        // is monotone
     ReportedDistance reported_;
     double inner_ = 0, outer_ = 0;
 };

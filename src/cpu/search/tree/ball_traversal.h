@@ -1,5 +1,4 @@
-// One query against a tree: all points whose distance keys are within bounds that are known
-// beforehand.
+// Range search of one query in a tree: all points whose keys are within bounds known beforehand.
 #pragma once
 
 #include <bit>
@@ -15,15 +14,15 @@ public:
     BallTraversal(const Tree& tree, const TreeKernels& kernels, const metric::Params& params)
         : tree_(tree), kernels_(kernels), params_(params) {}
 
-    // take(key, id) of every point with a key of at most `outer` for the query q, mapped and
-    // without NaN, except that of boxes whose keys are all at most `inner` (NaN: there are none)
-    // points are only counted, by take_all(points). Ends early when go_on(), which is asked now and
-    // then, says so.
+    // Calls take(key, id) for every point with a key of at most `outer` from query q, which is
+    // mapped and has no NaN. Boxes whose keys are all at most `inner` (NaN: there are none) are
+    // only counted, by take_all(points). Polls go_on() now and then, and ends early if it returns
+    // false.
     template <class Take, class TakeAll, class GoOn>
     void visit(const double* q, double outer, double inner, const Take& take,
                const TakeAll& take_all, const GoOn& go_on) {
         if (tree_.points() == 0) return;
-        // Farthest points are known of finite queries.
+        // Upper bounds of a box's keys hold for finite queries only.
         for (std::int64_t j = 0; j < params_.d; ++j)
             if (!std::isfinite(q[j])) inner = std::numeric_limits<double>::quiet_NaN();
         waiting_ = 0;
@@ -39,16 +38,16 @@ public:
         }
     }
 
-    // Distance keys so far.
+    // The number of distance keys so far.
     double distance_keys() const { return keys_; }
 
 private:
-    // Of a level; at level 0 a leaf, above that a node of the level below.
+    // A box of a level: a leaf at level 0, else a node of the level below.
     struct Box {
         std::int64_t number;
         int level;
     };
-    static constexpr int most_levels = 21;  // of 2^63 points
+    static constexpr int most_levels = 21;  // enough for 2^63 points
     static constexpr std::int64_t leaves_per_question = 32;
 
     template <class Take>
@@ -64,7 +63,7 @@ private:
         keys_ += static_cast<double>(count);
     }
 
-    // The boxes of a node that may hold such points wait.
+    // Puts the boxes of a node that may hold points within on the stack.
     template <class TakeAll>
     void push(const double* q, int level, std::int64_t node, double outer, double inner,
               const TakeAll& take_all) {

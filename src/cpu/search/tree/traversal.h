@@ -1,4 +1,5 @@
-// One query against a tree: nodes nearest first, without those that cannot hold a neighbour.
+// Search of one query in a tree: visits the nearest nodes first, and prunes those that cannot hold
+// a neighbour.
 #pragma once
 
 #include <bit>
@@ -8,9 +9,9 @@
 
 namespace kith::cpu {
 
-// What it finds goes to a list: List::threshold() is what distance keys may be at most, admits(key,
-// id) whether a point of such a key and an id no smaller may still enter, push(key, id) offers one.
-// cpu/primitives/nearest.h is one.
+// List collects the neighbours (cpu/primitives/nearest.h is one). List::threshold(): the largest
+// key that may enter; admits(key, id): whether a point with that key and an id no smaller may
+// enter; push(key, id): offers a point.
 class Traversal {
 public:
     static constexpr std::int64_t none = -1;
@@ -18,9 +19,9 @@ public:
     Traversal(const Tree& tree, const TreeKernels& kernels, const metric::Params& params)
         : tree_(tree), kernels_(kernels), params_(params) {}
 
-    // All points but the one of id `left_out` for the query q, mapped and without NaN; leaf `home`,
-    // or where that is none the one that looks nearest, comes first. Ends early when go_on(), which
-    // is asked now and then, says so.
+    // Visits all points but the one with id `left_out`, for query q, which is mapped and has no
+    // NaN. Leaf `home` comes first; if it is none, the leaf that looks nearest. Polls go_on() now
+    // and then, and ends early if it returns false.
     template <class List, class GoOn>
     void visit(const double* q, std::int64_t home, std::int64_t left_out, List& list,
                const GoOn& go_on) {
@@ -41,17 +42,17 @@ public:
         }
     }
 
-    // Distance keys so far.
+    // The number of distance keys so far.
     double distance_keys() const { return keys_; }
 
 private:
-    // Of a level; at level 0 a leaf, above that a node of the level below.
+    // A box of a level: a leaf at level 0, else a node of the level below.
     struct Box {
         double bound;
         std::int64_t least_id, number;
         int level;
     };
-    static constexpr int most_levels = 21;  // of 2^63 points
+    static constexpr int most_levels = 21;  // enough for 2^63 points
     static constexpr std::int64_t leaves_per_question = 32;
 
     template <class List>
@@ -68,7 +69,7 @@ private:
         keys_ += static_cast<double>(count);
     }
 
-    // The boxes of a node wait, the nearest on top.
+    // Puts the boxes of a node on the stack, the nearest on top.
     template <class List>
     void open(const double* q, int level, std::int64_t node, const List& list) {
         std::uint64_t within =

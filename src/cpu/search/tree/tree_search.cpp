@@ -1,6 +1,6 @@
-// Queries in the order of a tree, so that those that follow each other visit the same leaves: those
-// of a graph are the leaves' own points, others are ordered alike, as many at a time as the plan
-// has memory for.
+// Searches queries in the order of the tree, so that consecutive queries visit the same leaves. The
+// queries of a graph are the leaves' own points. Others are ordered likewise, as many at a time as
+// the plan has memory for.
 #include "cpu/search/tree/tree_search.h"
 
 #include <algorithm>
@@ -19,19 +19,19 @@ namespace kith::cpu {
 
 namespace {
 
-// Queries of a task, at most, and tasks of a thread where there are fewer.
+// The most queries of a task; tasks per thread if there are fewer queries.
 constexpr std::int64_t most_queries = 512, tasks_per_thread = 8;
 
-// Queries that are tried first: one of `tried_share`, least_tried where these are few, of few
-// enough one of few_share; most_tried at most.
+// A trial takes one of tried_share queries, at most most_tried and at least least_tried; of very
+// few queries one of few_share.
 constexpr std::int64_t tried_share = 32, least_tried = 8, few_share = 4, most_tried = 128;
-// Where they look at more than n / largest_share points on average, and at more than these few, a
-// filter is as fast: binary64 in boxes here and there takes some ten times what f32 in tiles does
-// (Zen 3, d 3 to 8).
+// If the queries of the trial look at more than n / largest_share points on average, and at more
+// than few_keys + few_keys_for_each k, a filter is as fast: scattered boxes in binary64 take about
+// ten times as long per pair as tiles in f32 (Zen 3, d 3 to 8).
 constexpr std::int64_t largest_share = 10, few_keys = 2048, few_keys_for_each = 8;
-// Of more dimensions (exact::tree_dimensions) leaves are far apart in memory, and filters of
-// products take less (Zen 5, 20,936 x 61, six wide columns: a tree that looked at n / 15 points
-// took 2.4 times as long).
+// Beyond exact::tree_dimensions leaves are far apart in memory, and filters of products are faster
+// (Zen 5, 20,936 x 61, six wide columns: a tree that looked at n / 15 points took 2.4 times as long
+// as the filter).
 constexpr std::int64_t largest_share_of_many = 64, few_keys_of_many = 256,
                        few_keys_of_many_for_each = 4;
 
@@ -66,7 +66,7 @@ public:
             });
     }
 
-    // Queries [first, first + count).
+    // Searches queries [first, first + count).
     void search(const MatrixView& queries, const MetricSpec& metric, std::int64_t first,
                 std::int64_t count) {
         MappedRows mapped =
@@ -88,7 +88,7 @@ public:
             if (mapped.nan[i]) results_.put(first + i, nothing);
     }
 
-    // Queries of those numbers, in their order.
+    // Searches the queries with these numbers, in their order.
     void search_some(const MatrixView& queries, const MetricSpec& metric,
                      const std::vector<std::int64_t>& numbers, bool graph) {
         run(static_cast<std::int64_t>(numbers.size()), 1,
@@ -107,7 +107,7 @@ public:
             });
     }
 
-    // Whether queries from here and there look at few of the points.
+    // True if a sample of the queries looks at few enough of the points.
     bool pays(const MatrixView& queries, bool graph, const MetricSpec& metric) {
         const std::int64_t few = std::min(queries.rows / few_share, least_tried),
                            count = std::clamp(queries.rows / tried_share, few, most_tried);
@@ -120,7 +120,7 @@ public:
                                                few_keys_of_many + few_keys_of_many_for_each * k));
         std::vector<double> keys(static_cast<std::size_t>(count));
         watched_tasks(threads_, count, progress_, "search", [&](std::int64_t task, int worker) {
-            // At multiples of the golden section: no period of the queries meets them all.
+            // Multiples of the golden section: no period of the queries matches them all.
             const double turn = static_cast<double>(task) * 0.6180339887498949;
             const auto row = std::min(queries.rows - 1,
                                       static_cast<std::int64_t>((turn - std::floor(turn)) *
@@ -145,7 +145,8 @@ public:
     double distance_keys() const { return keys_; }
 
 private:
-    // work(begin, end, answer) for ranges of `count` queries, whose ends are multiples of `unit`.
+    // Calls work(begin, end, answer) for ranges of `count` queries, whose ends are multiples of
+    // `unit`.
     template <class Work>
     void run(std::int64_t count, std::int64_t unit, const Work& work) {
         const std::int64_t share = count / (tasks_per_thread * threads_) / unit * unit;

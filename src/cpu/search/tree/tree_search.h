@@ -1,4 +1,4 @@
-// The path "tree": distance keys of the points of those leaves alone that may hold a neighbour.
+// The path "tree": computes distance keys in those leaves only that may hold a neighbour.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,14 @@
 
 namespace kith::cpu {
 
-// As cpu::search, for a monotone metric (metric::Traits), `tile` queries at a time (0: all). False
-// where it would look at too many of the points: a filter serves these queries better, and answers
-// them all.
+// As cpu::search, for a monotone metric (metric::Traits), `tile` queries at a time (0: all).
+// Returns false if a trial would look at too many of the points: a filter then has to answer all
+// queries.
 bool tree_search(const Points& points, const MatrixView& queries, bool graph, Isa isa, int threads,
                  std::int64_t tile, ProgressMeter& progress, const Results& results,
                  Report& report);
 
-// Answers the queries of those numbers, whatever it looks at, by the tree of the points, which has
-// been made.
+// Answers the queries with these numbers by the points' tree, however much of it they visit.
 void search_tree(const Points& points, const MatrixView& queries,
                  const std::vector<std::int64_t>& numbers, bool graph, Isa isa, int threads,
                  ProgressMeter& progress, const Results& results, Report& report);

@@ -32,11 +32,11 @@ namespace kith::gpu {
 namespace {
 
 constexpr int threads = static_cast<int>(tuning::batches_queries);
-// Points that may wait per query, and those that come at a time. One NVIDIA H200, 2026-11-23, 32
-// batches of 4,096 points and queries, d 3, k 16, milliseconds of the kernel for uniform points:
-// slots 8 0.83, 12 0.76, 20 0.75, 28 0.75; step 8 with 24 slots 0.74. Of points in order of
-// x 1.97, 1.71, 1.56, 1.56; 1.60. Blocks of 64 and of 256 threads within 2 %; as many registers as
-// let seven or eight blocks share a multiprocessor instead of six: 0.79, 0.83.
+// The points that may wait per query, and the points that come at a time. NVIDIA H200, 2026-11-23,
+// 32 batches of 4,096 points and queries, d 3, k 16, milliseconds of the kernel. Uniform points:
+// slots 8 0.83, 12 0.76, 20 0.75, 28 0.75; step 8 with 24 slots 0.74. Points in order of x: 1.97,
+// 1.71, 1.56, 1.56; 1.60. Blocks of 64 and 256 threads are within 2 %. With few enough registers
+// for seven or eight blocks per multiprocessor instead of six: 0.79, 0.83.
 constexpr int slots = 20, step = 4;
 static_assert(step % 4 == 0 && slots > step);
 
@@ -54,16 +54,16 @@ struct Task {
     Rows points, queries;
     DeviceBatch few[few_batches];
     const DeviceBatch* many;   // or null: they are in `few`
-    int count;                 // of batches, all of them with queries
-    std::int64_t first_block;  // of the launch, among all
+    int count;                 // number of batches, each with queries
+    std::int64_t first_block;  // the launch's first block among all blocks
     int d, k;
     std::int64_t* ids;
     void* distances;  // or null
     bool f64;
-    bool roots;  // of euclidean, whose keys are squares: distances are their roots
+    bool roots;  // euclidean: distances are the roots of the keys, which are squares
 };
 
-// As ScalarOps, whose abs() costs two comparisons: differs in the sign of a NaN.
+// Like ScalarOps but for the sign of a NaN: the abs() of ScalarOps costs two comparisons.
 struct FastOps : ScalarOps<float> {
     __device__ static float abs(float a) { return fabsf(a); }
 };
@@ -79,8 +79,8 @@ __device__ DeviceBatch batch_of(const DeviceBatch* batches, int count, std::int6
     return batches[low];
 }
 
-// What a value in f32 of a point that is among the k nearest does not exceed, if `key` is the k-th
-// so far.
+// An upper bound of the f32 value of any point among the k nearest, if `key` is the k-th key so
+// far.
 template <int D>
 __device__ float threshold_of(std::uint64_t key) {
     if (key == exact::Order<double>::nan) return __int_as_float(0x7f800000);
@@ -101,7 +101,8 @@ __device__ float element(const Rows& rows, std::int64_t row, int col) {
     return static_cast<float>(exact::load(rows.data, rows.type, at));
 }
 
-// D: the coordinates that there is room for; those beyond task.d are 0 on both sides, a term of 0.
+// D: room for coordinates. Coordinates from task.d on are 0 on both sides, so that their terms are
+// 0.
 template <class M, int D, int K>
 __global__ void __launch_bounds__(threads)
     batches_kernel(const __grid_constant__ Task task, metric::Params params) {
@@ -122,8 +123,7 @@ __global__ void __launch_bounds__(threads)
         q[i] = has_query && i < task.d ? element(task.queries, batch.first_query + query, i) : 0.0f;
         idle |= q[i] != q[i];
     }
-    // Without a query, or with a NaN in it: nothing passes but points with a NaN, which have no
-    // key.
+    // No query, or one with a NaN: only points with a NaN pass, and they have no key.
 #pragma unroll
     for (int i = 0; i < D; ++i) q[i] = idle ? 0.0f : q[i];
     float threshold = idle ? -infinity : infinity;
@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(threads)
                     if (!(s[j][0] > threshold))
                         column[waiting++][threadIdx.x] = static_cast<std::uint16_t>(p + j);
             }
-            // At the end of the tile for all that wait, before it goes.
+            // At the end of the tile all lanes take out their waiting points, before the tile goes.
             if (p + step >= padded || __any_sync(all, waiting > slots - step)) settle();
         }
     }
@@ -212,7 +212,7 @@ __global__ void __launch_bounds__(threads)
     });
 }
 
-// Queries of no batch.
+// Queries outside of all batches.
 __global__ void missing_kernel(const __grid_constant__ Task task, std::int64_t cells) {
     const std::int64_t cell = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
     if (cell < cells) put(task, cell, -1, bits_to_double(0x7ff0000000000000ULL));
@@ -240,7 +240,7 @@ Launch of_metric(int d, int k) {
     return d <= 16 ? of_list<M, 16>(k) : of_list<M, tuning::batches_max_dimensions>(k);
 }
 
-// As tuning::batches_metrics has them.
+// The metrics of tuning::batches_metrics.
 Launch kernel_for(MetricId metric, int d, int k) {
     if (metric == MetricId::cityblock) return of_metric<metric::Cityblock>(d, k);
     return of_metric<metric::SqEuclidean>(d, k);

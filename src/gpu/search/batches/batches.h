@@ -21,39 +21,38 @@ struct BatchesRequest {
     int device = 0;
     bool f64 = false;         // distances are f64, else f32
     void* stream = nullptr;   // cudaStream_t of the caller
-    ProgressMeter& progress;  // of this search alone
+    ProgressMeter& progress;  // for this search alone
     const NeighborsView& out;
 };
 
-// The k nearest points of each query within its batch, into the caller's result; has finished on
-// return. Polls before and after its launch, which is several where one would take long.
+// Writes the k nearest points of each query within its batch to the caller's result. Finished on
+// return. Polls before and after a launch, and splits a launch that would take long.
 void search_batches(const BatchesRequest& request);
 
 namespace tuning {
 
-// Coordinates and neighbours that the kernel has room for.
+// The most coordinates and neighbours that the kernel has room for.
 inline constexpr std::int64_t batches_max_dimensions = 32, batches_max_k = 128;
-// A thread walks all points of its query's batch; beyond so many a search of its own is the better
-// schedule.
+// A thread walks all points of its query's batch. Beyond this many a search of its own is faster.
 inline constexpr std::int64_t batches_max_points = 1 << 15;
-// Queries of a block, which are of one batch, and the blocks that a launch may have.
+// Queries per block, which are of one batch, and the most blocks of a launch.
 inline constexpr std::int64_t batches_queries = 128, batches_max_blocks = 0x7fffffff;
-// Blocks of a launch, where a batch has so many points. Reasoned: 2^37 pairs take up to a second in
-// 32 dimensions.
+// Blocks of a launch, if the largest batch has this many points. Reasoned: 2^37 pairs take up to a
+// second in 32 dimensions.
 inline std::int64_t batches_step(std::int64_t most_points) {
     return (std::int64_t{1} << 37) / (batches_queries * std::max<std::int64_t>(most_points, 32));
 }
-// More pairs of larger batches are a search each, which has matrix units.
+// Batches of more pairs in all, and of more pairs each, are a search each, which uses matrix units.
 inline constexpr double batches_most_pairs = 0x1p36, batches_small_pairs = 0x1p24;
-// What a batch takes in the table of batches.
+// Bytes of a batch in the table of batches.
 inline constexpr std::int64_t batch_bytes = 40;
 
-// The metrics that the kernel is compiled for: sums of a term of each coordinate that f32 finds
-// with a relative error.
+// The metrics that the kernel is compiled for: sums of one term per coordinate, whose f32 values
+// have a relative error.
 inline constexpr MetricId batches_metrics[] = {MetricId::sqeuclidean, MetricId::euclidean,
                                                MetricId::cityblock};
 
-// Whether the kernel serves the metric, with elements that f32 holds.
+// True if the kernel serves the metric, and f32 holds the elements.
 inline bool serves_batches(MetricId metric, ElementType points, ElementType queries) {
     bool known = false;
     for (const MetricId each : batches_metrics) known |= each == metric;

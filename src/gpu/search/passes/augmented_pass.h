@@ -12,11 +12,11 @@ class AugmentedPass {
 public:
     explicit AugmentedPass(cudaStream_t stream) : stream_(stream) {}
 
-    // Whether vectors of that form are augmented for so many queries and points of a search.
+    // True if vectors of that form are augmented for this many queries and points.
     static bool serves(const FilterForm& form, FilterIsa isa, std::int64_t q, std::int64_t n);
-    // The pass with the terms of its points and queries. Raises the lists' thresholds and errors by
-    // what the sums of terms cost. The first call makes the terms of all points from their half
-    // norms.
+    // Adds the bias columns of points and queries to a pass. Raises the lists' thresholds and
+    // errors by the rounding of the longer sums. The first call makes the columns of all points
+    // from their half norms. Enqueues.
     FilterPass of(FilterPass pass, const FilterForm& form, float* error, float* threshold);
 
 private:

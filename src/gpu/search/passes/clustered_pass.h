@@ -8,8 +8,9 @@
 
 namespace kith::gpu {
 
-// Calls use(values, first, count) for some of q queries at a time, whose values with the centres
-// (whole_tiles(count of the centres) apart) these are; `queries`: vectors of the filter.
+// Calls use(values, first, count) for batches of the q queries. `values`: those of queries [first,
+// first + count) and the centres, whole_tiles(number of centres) apart. `queries`: vectors of the
+// filter.
 template <class Use>
 void with_centre_values(const ClusterView& view, const void* queries, std::int64_t q, FilterIsa isa,
                         cudaStream_t stream, Use use) {
@@ -23,7 +24,7 @@ void with_centre_values(const ClusterView& view, const void* queries, std::int64
     }
 }
 
-// Queries in the order of the clusters whose centres are nearest: rows of `queries`. Enqueues.
+// The numbers of the queries, ordered by the cluster with the nearest centre. Enqueues.
 Buffer<std::int64_t> order_by_cluster(const Clusters& clusters, const FilterForm& form,
                                       const DeviceMetric& metric, const PreparedRows& queries,
                                       FilterIsa isa, cudaStream_t stream);
@@ -33,10 +34,10 @@ public:
     ClusteredPass(const Clusters& clusters, FilterIsa isa, cudaStream_t stream)
         : view_(clusters.view), isa_(isa), stream_(stream) {}
 
-    // Where the clusters begin, behind what passes look at without them.
+    // The first position of the clusters. Passes compare the points before it without clusters.
     std::int64_t first() const { return view_.first; }
-    // The pass, which begins no sooner than that, with the tiles that its queries may have
-    // candidates in. Memory of the tiles is this object's, until the next call.
+    // Restricts a pass, which begins at first() or later, to the tiles in which its queries may
+    // have candidates. This object owns the lists of tiles, until the next call. Enqueues.
     FilterPass of(FilterPass pass);
 
 private:

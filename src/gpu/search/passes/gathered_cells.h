@@ -9,14 +9,14 @@ namespace kith::gpu {
 
 class GatheredCells {
 public:
-    // Of q queries, vectors of the filter; enqueues.
+    // `queries`: q vectors of the filter. Enqueues.
     GatheredCells(const Cells& cells, const __half* queries, std::int64_t q, cudaStream_t stream);
 
-    // Tiles of a cell.
+    // Tiles per cell.
     std::int64_t tiles() const { return view_.size / filter_tile_points; }
-    // Calls use(rows) for the rows of cell after cell, of so many at a time as have no more than
-    // most_rows rows, at least one. Unless they are those of near cells it synchronises for their
-    // number; the thresholds are those that the stream has come to.
+    // Calls use(rows) for the rows of consecutive cells: at most most_rows at a time, but at least
+    // one cell. Takes the thresholds at this point of the stream. Synchronises to learn the number
+    // of rows, unless the near cells fit at once.
     void gather(const CellChoice& choice, std::int64_t most_rows,
                 const std::function<void(const CellRows& rows)>& use);
 

@@ -41,7 +41,8 @@ void ProjectedPass::prepare(std::int64_t q) {
 std::int64_t ProjectedPass::end_of_range(std::int64_t seen) const {
     const double room = static_cast<double>(tuning::projected_room) /
                         tuning::room_share(pass_.n, wanted_) / std::max(points_.share, 1e-9);
-    // Before cells the near ones lower thresholds, which one range more would not do sooner.
+    // Ahead of the cells one range suffices: the near cells lower thresholds as soon as another
+    // range would.
     const bool before_cells = in_cells() && seen < cells_first();
     const std::int64_t growth = rows_ ? tuning::listed_growth
                                       : tuning::range_growth(
@@ -67,8 +68,8 @@ void ProjectedPass::set_thresholds(std::int64_t q, const std::uint8_t* overflowe
                          threshold_.get(), stream_);
 }
 
-// Of points [first, to) for queries [at, at + count), which have terms then, or empty lists of what
-// passes.
+// The pass over points [first, to) for queries [at, at + count). Resets the counts of their
+// candidates, and makes their terms if terms are used.
 FilterPass ProjectedPass::pass_of(std::int64_t at, std::int64_t count, std::int64_t first,
                                   std::int64_t to) {
     const FilterForm& form = points_.directions.form;
@@ -134,7 +135,7 @@ ProjectedPass::Counts ProjectedPass::count_pilots(std::int64_t seen) {
 }
 
 bool ProjectedPass::serves(std::int64_t seen) {
-    // Few queries of all coordinates in bytes save less reading than their launches cost.
+    // For few queries, int8 of all coordinates saves less reading than its launches cost.
     const Directions& directions = points_.directions;
     const bool all_bytes = directions.bytes && !directions.leaves_some();
     if (pass_.q <= few_queries || seen >= pass_.n)
@@ -157,7 +158,8 @@ bool ProjectedPass::serves(const Chunk& chunk, std::int64_t seen) {
     using Finer = Chunk::Finer;
     Pilots& pilots = chunk.finer->pilots;
     const bool bytes = static_cast<bool>(points_.directions.bytes);
-    // The first terms from these on that there are. What memory lacks now is not remembered.
+    // Takes the first terms from this number on that exist. A lack of memory is not remembered, as
+    // it may end.
     bool has_room = true;
     const auto take = [&](int terms) {
         const ByteTermRows* rows = nullptr;
@@ -173,8 +175,8 @@ bool ProjectedPass::serves(const Chunk& chunk, std::int64_t seen) {
     if (bytes) terms = take(terms);
     const Pilots::Answer known = pilots.known(wanted_);
     if (known != Pilots::Answer::unknown) return known == Pilots::Answer::serves;
-    // What passes ints, of all queries: those whose thresholds terms raise so much that they have
-    // no room are few.
+    // The counts with integer thresholds, for all queries: few of them have thresholds that terms
+    // raise so far that their candidates overflow, and pilots would miss those.
     std::vector<std::int32_t> of_ints;
     if (bytes && terms < Finer::no_terms) {
         take_terms(nullptr);
@@ -193,7 +195,8 @@ bool ProjectedPass::serves(const Chunk& chunk, std::int64_t seen) {
     return found;
 }
 
-// Of later ranges, which are longer, as many points pass a threshold that was raised.
+// True if terms let far more points pass for some query than integer thresholds do. Later ranges
+// are longer, and a raised threshold would let as large a share of their points pass.
 bool ProjectedPass::raises_thresholds(const std::vector<std::int32_t>& of_ints, std::int64_t seen) {
     const auto some =
         std::max(tuning::least_raised,
@@ -258,7 +261,8 @@ void ProjectedPass::run_cells(const CandidateLists& lists) {
     }
 }
 
-// The near cells, then parts of the others, with thresholds that follow from those before.
+// Searches the near cells, then the others in parts, with thresholds that follow from the parts
+// before.
 void ProjectedPass::pass_cells(std::int64_t at, std::int64_t count, GatheredCells& cells,
                                const CandidateLists& lists) {
     const std::int64_t parts = tuning::cell_parts(wanted_),
@@ -308,7 +312,8 @@ void ProjectedPass::pass_cells(std::int64_t at, std::int64_t count, GatheredCell
     }
 }
 
-// The same of vectors that are made now, of so many pairs at a time. Synchronises for their number.
+// As reread(), with vectors that are made now, for listed_pairs pairs at a time. Synchronises to
+// learn their number.
 void ProjectedPass::reread_made(const CandidateLists& lists, const RereadTask& task) {
     std::vector<std::int32_t> counts(static_cast<std::size_t>(lists.q));
     InFlight copy(stream_);

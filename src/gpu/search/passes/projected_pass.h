@@ -1,6 +1,6 @@
-// Passes of a tile of queries along the directions of a projection, or by numbers of 8 bits, whose
-// candidates are looked at along further directions, if the projection has such, and by all
-// coordinates in fp16.
+// Passes of a tile of queries over a PCA projection, or over int8 coordinates. Candidates go
+// through the projection's residual stages, if it has any, and are rescored from full-dimensional
+// fp16 rows.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace kith::gpu {
 
-// Rows of points that vectors are made of (points/listed_vectors.h).
+// The rows that points' vectors are made of (points/listed_vectors.h).
 struct RowSource {
     const DeviceRows& points;
     const DeviceMetric& metric;
@@ -21,11 +21,12 @@ struct RowSource {
 
 class GatheredCells;
 
-// Queries are those of `pass`, of all coordinates. Everything is enqueued on the stream.
+// `pass` holds the queries, with all coordinates. All work is enqueued on the stream.
 class ProjectedPass {
 public:
-    // `wanted`: neighbours of a query. `rows`: where not null, what passes has its vectors of all
-    // coordinates made of these; of bytes.
+    // `wanted`: k_eff, the neighbours of a query. `rows`: if not null, the fp16 vectors of
+    // candidates are made of these rows; int8 only. Refers to the first two arguments and *rows,
+    // which must outlive it.
     ProjectedPass(const ProjectedVectors& points, const FilterVectors& filter,
                   const FilterPass& pass, FilterIsa isa, std::int64_t wanted, cudaStream_t stream,
                   const RowSource* rows = nullptr)
@@ -39,41 +40,43 @@ public:
           rows_(rows),
           byte_terms_(&points.byte_terms) {}
 
-    // Whether few enough points pass for the first queries, which may be unlike the points: of the
-    // range that begins with point `seen`. Where there are few queries or no such points nothing is
-    // tried: directions serve, and numbers of 8 bits of many dimensions. Synchronises.
+    // True if the filter pays for the pilot queries, which may be unlike the points, in the range
+    // that begins with point `seen`. For few queries, or without such a range, there are no pilots:
+    // a PCA projection serves, and int8 of all coordinates serves in many dimensions. Synchronises.
     bool serves(std::int64_t seen);
-    // What passes of the range for the first queries, as serves() judges it.
+    // The candidates of the pilot queries in the range that begins with point `seen`; the input of
+    // serves(). Synchronises.
     struct Counts {
-        double pairs = 0, passed = 0;  // passed: of each query what it has room for
-        std::int64_t overflowed = 0;   // queries that have no room for all
+        double pairs = 0, passed = 0;  // passed: candidates, at most the room of each query
+        std::int64_t overflowed = 0;   // queries whose candidates exceed the room
     };
     Counts count_pilots(std::int64_t seen);
-    // The same of each of the first q queries, of those that have room at a time.
+    // The number of candidates in that range for each of the first q queries, at most one step of
+    // them. Synchronises.
     std::vector<std::int32_t> count_passing(std::int64_t q, std::int64_t seen);
-    // Of bytes, half norms and thresholds as terms of the sums: the points' own unless others are
-    // taken, or none: thresholds may lie lower than terms reach (bytes.h), and then let more points
-    // pass.
+    // Int8 only: half norms and thresholds as bias columns of the sums. The default are the points'
+    // own columns; take_terms() replaces them, null means none. A threshold below the range of the
+    // columns (bytes.h) lets more points pass.
     bool uses_terms() const { return byte_terms_ && *byte_terms_; }
     void take_terms(const ByteTermRows* terms) { byte_terms_ = terms; }
-    // The same of a chunk's searches for so many neighbours: what few queries want follows from
-    // their number, that of others from the first of them, unless it is known. Takes the terms of
-    // bytes with which they serve.
+    // As serves(seen), remembered for the chunk: few queries are decided by their number, others by
+    // the pilots of the first search with this many neighbours. Takes the int8 terms that serve.
+    // Synchronises.
     bool serves(const Chunk& chunk, std::int64_t seen);
-    // Projects the first q queries, at least.
+    // Projects at least the first q queries.
     void prepare(std::int64_t q);
-    // The end of the range that begins with point `seen`: so many more than have been seen that
-    // thresholds are still near, and that what passes has room for most queries.
+    // The end of the range that begins with point `seen`. It is a multiple of `seen` points at
+    // most, so that thresholds are still close, and has room for the candidates of most queries.
     std::int64_t end_of_range(std::int64_t seen) const;
-    // Of the list of what has been seen of points [0, seen) the order statistic that becomes the
-    // threshold: of positions in the order of cells none but the last wanted is certain.
+    // The order statistic that becomes the threshold, in the list of points [0, seen). Positions in
+    // the order of cells are no sample: there only the k-th is certain.
     std::int64_t order(std::int64_t seen) const;
-    // Appends to the lists which of points [first, to) are within their thresholds.
+    // Appends the candidates among points [first, to) to the lists.
     void run(std::int64_t first, std::int64_t to, const CandidateLists& lists);
-    // Whether the points from cells_first() on are looked at cell by cell.
+    // True if the points from cells_first() on are searched cell by cell.
     bool in_cells() const;
     std::int64_t cells_first() const { return points_.cells.view.first; }
-    // Appends to the lists which of these are within their thresholds, and lowers these on the way.
+    // Appends the candidates among those points to the lists, and lowers the thresholds on the way.
     void run_cells(const CandidateLists& lists);
 
 private:
@@ -91,18 +94,18 @@ private:
     FilterPass pass_;
     FilterIsa isa_;
     std::int64_t wanted_;
-    int stages_;  // those of the projection that are used
+    int stages_;  // stages of the projection that are used
     cudaStream_t stream_;
     const RowSource* rows_;
     const ByteTermRows* byte_terms_;
-    std::int64_t prepared_ = 0;           // queries that are projected
-    std::int64_t step_ = 0;               // queries whose candidates are in memory at a time
-    Buffer<char> vectors_;                // of all queries
-    Buffer<float> error_, threshold_;     // the same; of bytes, thresholds are ints
-    Buffer<Candidate> found_;             // step x room
-    Buffer<std::int32_t> counts_, left_;  // step; left_room(step)
-    Buffer<char> terms_;                  // the same
-    std::array<Buffer<char>, most_stages> further_;  // rows of all queries
+    std::int64_t prepared_ = 0;                      // number of projected queries
+    std::int64_t step_ = 0;                          // queries whose candidates fit in memory
+    Buffer<char> vectors_;                           // for all queries
+    Buffer<float> error_, threshold_;                // for all queries; int8: integer thresholds
+    Buffer<Candidate> found_;                        // step x room
+    Buffer<std::int32_t> counts_, left_;             // step; left_room(step) and LongerLists
+    Buffer<char> terms_;                             // bias columns of one step
+    std::array<Buffer<char>, most_stages> further_;  // stage rows of all queries
 };
 
 }  // namespace kith::gpu

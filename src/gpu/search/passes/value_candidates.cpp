@@ -7,7 +7,7 @@ namespace kith::gpu {
 
 namespace {
 
-// Words of an array that others follow, so that these begin at whole 16 bytes.
+// The words of an array, padded so that the next one is aligned to 16 bytes.
 constexpr std::int64_t whole_words(std::int64_t words) {
     return (words + 3) / 4 * 4;
 }
@@ -37,7 +37,7 @@ ValueCandidates pass_over_values(const FilterPass& pass, const CandidateLists& l
     const auto* const vectors = static_cast<const __half*>(pass.queries);
     const bool rounds = projected && rounds_queries(projected->directions, pass.q);
     QueryRounding rounding;
-    // In one piece: allocating takes a small search's time.
+    // One allocation: several would dominate a small search.
     const std::int64_t stored = pass.q * ld, least = pass.q * 2 * groups,
                        of_steps = pass.q * groups * values.steps_of_group(),
                        error = whole_words(pass.q),

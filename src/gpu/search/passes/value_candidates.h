@@ -1,4 +1,4 @@
-// A value pass with its memory: in place of samples and lists where queries are very few.
+// A dense pass with its memory: for very few queries it replaces samples and lists.
 #pragma once
 
 #include "gpu/filter/dense/value_pass.h"
@@ -9,15 +9,15 @@ namespace kith::gpu {
 
 struct ValueCandidates {
     Buffer<std::uint32_t>
-        words;  // what `pass` leaves; of `coarse` also what the pass compares, and its errors
+        words;  // the results of `pass`; with `coarse` also its queries and their errors
     ValuePass pass;
     CoarseValues coarse;
 };
 
-// Whether it serves a pass over all points with that filter, for k neighbours.
+// True if a dense pass over all points with that filter serves k neighbours.
 bool value_pass_serves(const FilterPass& pass, const FilterForm& form, std::int64_t k);
-// Enqueues it: of all coordinates or, where `projected` is not null, for at most most_coarse_k
-// neighbours, of what that holds.
+// Enqueues the pass, over all coordinates. If `projected` is not null, it compares the projected
+// vectors, for at most most_coarse_k neighbours.
 ValueCandidates pass_over_values(const FilterPass& pass, const CandidateLists& lists,
                                  const ProjectedVectors* projected, std::int64_t k,
                                  cudaStream_t stream);

@@ -52,8 +52,8 @@ public:
     void take_half() { workspace_ /= 2; }
     // The entries that the rows of a tile may hold.
     std::int64_t room() const { return tuning::radius_entries(workspace_); }
-    // Whether a tile took the filter in the order of clusters or cells, as a filter in the points'
-    // own order had no room.
+    // True if a tile used the filter in the order of clusters or cells, because a filter in the
+    // points' own order had no room.
     bool had_no_room() const { return had_no_room_; }
 
     // Searches one tile of queries in all chunks.
@@ -192,7 +192,7 @@ private:
         return chunk.filter.form.order && context_.plan.path == Path::gemm_f16;
     }
     const FilterVectors* spread_if_there_is_room(const Chunk& chunk) const {
-        if (!may_spread_) return chunk.finer->one_term.known();  // of an earlier search
+        if (!may_spread_) return chunk.finer->one_term.known();  // made before; or null
         const FilterVectors* filter = nullptr;
         with_room([&] { filter = &spread_filter(chunk, context_.points.metric); });
         return filter;

@@ -1,5 +1,5 @@
-// Steps of a search by radius on lists of pairs: which are within without a look, and which keys
-// are within.
+// Steps of a range search on lists of pairs: classifies pairs by their filter values, and keys by
+// the radius.
 #pragma once
 
 #include "gpu/filter/lists/ball_thresholds.h"
@@ -8,9 +8,9 @@
 
 namespace kith::gpu {
 
-// Of some queries, on the device: how keys are decided. Up to `inner` they are within, beyond
-// `outer` they are not; between, where the two differ (`asks`), the reported distance is compared
-// with the radius.
+// The radii of some queries, on the device. Keys up to `inner` are within, keys beyond `outer` are
+// not. If the two differ (`asks`), keys in between are decided by the reported distance and the
+// radius.
 struct Balls {
     BallBounds bounds;
     const double* radii = nullptr;
@@ -24,25 +24,25 @@ struct Balls {
     }
 };
 
-// A list of filter values per query, to be refined or not.
+// Lists of filter values per query, to be classified: within, to be rescored, or neither.
 struct ClassifyTask {
     std::int64_t q = 0, capacity = 0, n = 0;
     const Candidate* candidates = nullptr;  // q x capacity
     const std::int32_t* counts = nullptr;   // may exceed the capacity
     const float* point_error = nullptr;     // F, per position
-    const float* included = nullptr;  // upper values up to it are within; null: none is known to be
+    const float* included = nullptr;  // upper values up to this are within; null: no bound is known
     const std::int64_t* self = nullptr;   // per query: the row to leave out, or null
     std::uint8_t* self_listed = nullptr;  // per query: set where that row is in the list; or null
-    std::uint32_t* ids = nullptr;         // q x capacity: rows to refine
-    std::int32_t* open = nullptr;         // per query: how many these are
+    std::uint32_t* ids = nullptr;         // q x capacity: rows to rescore
+    std::int32_t* open = nullptr;         // per query: the number of rows to rescore
     std::int32_t* proven =
-        nullptr;  // per query: how many are within without; those are added to what it holds
-    std::int32_t* found = nullptr;  // per query: set to the same
+        nullptr;  // per query: number of pairs proven within; classify() adds to it
+    std::int32_t* found = nullptr;  // per query: set to that number
 };
 void classify(const FilterForm& form, const ClassifyTask& task, cudaStream_t stream);
 
-// Keys per query: `counts` of them, or `count` where that is null, `stride` apart. Ids: the same
-// places, or `first` + i where null. Reported distances: where the balls ask for them.
+// Keys per query, `stride` apart: `counts` of them, or `count` if that is null. Ids: at the same
+// places, or `first` + i if null. Reported distances: only if the balls ask for them.
 struct RankedPairs {
     std::int64_t q = 0, count = 0, stride = 0;
     const std::uint64_t* keys = nullptr;
@@ -54,15 +54,16 @@ struct RankedPairs {
 // found[query] += pairs within.
 void count_within(const RankedPairs& pairs, const Balls& balls, std::int32_t* found,
                   cudaStream_t stream);
-// The pairs within, those of query i from offsets[i] on, in no order.
+// Writes the pairs within: those of query i from offsets[i] on, unordered.
 void take_within(const RankedPairs& pairs, const Balls& balls, const std::int64_t* offsets,
                  std::uint64_t* keys, std::uint32_t* ids, cudaStream_t stream);
 
-// The pair of each query with the row that it leaves out, as a list of one where that is one of n
-// rows, else of none.
+// Lists the pair of each query and the row that it leaves out. The list has one entry if that is
+// one of the n rows, else none.
 void list_self(const std::int64_t* self, std::int64_t q, std::int64_t n, std::uint32_t* ids,
                std::int32_t* counts, cudaStream_t stream);
-// Takes those off the totals that are within and in no list: they were counted unseen.
+// Subtracts a query's own row from its total if the row is within and in no list: then it was
+// counted by its filter value.
 void take_self_off(const std::int32_t* within, const std::uint8_t* self_listed, std::int64_t q,
                    std::int64_t* totals, cudaStream_t stream);
 
@@ -72,9 +73,9 @@ void sum_counts(const std::int32_t* counts, std::int64_t q, std::int64_t* offset
 void sum_counts(const std::int64_t* counts, std::int64_t q, std::int64_t* offsets,
                 cudaStream_t stream);
 
-// Of a range of points that has been compared: words[0] the longest list, [1] the most candidates
-// of a query so far, [2] refined pairs, [3] points within; of queries that are being answered.
-// Words are zero before.
+// Summary of a compared range of the points, over the queries still being answered. words: [0] the
+// length of the longest list, [1] the most candidates of a query so far, [2] rescored pairs, [3]
+// points within. The caller sets words to zero before.
 struct RangeSummary {
     std::int64_t q = 0;
     const std::uint8_t* state = nullptr;
@@ -87,16 +88,16 @@ struct RangeSummary {
 };
 void summarize(const RangeSummary& range, cudaStream_t stream);
 
-// Adds the range to the queries' totals. A query that has refined more than `most` pairs in vain is
-// left: it gets the state and no threshold.
+// Adds the range to the queries' totals. A query that has rescored more than most_needless pairs in
+// vain is left: it gets that state, and a threshold that nothing passes.
 struct RangeTotals {
     std::int64_t* seen = nullptr;      // candidates
-    std::int64_t* needless = nullptr;  // pairs refined in vain
+    std::int64_t* needless = nullptr;  // pairs rescored in vain
     std::int64_t* total = nullptr;     // points within
     std::uint8_t* state = nullptr;
     float* excluded = nullptr;
     std::int64_t most_needless = 0;
-    bool counting = false;  // every refined pair is in vain
+    bool counting = false;  // every rescored pair is in vain
 };
 void add_range(const RangeSummary& range, const RangeTotals& totals, cudaStream_t stream);
 

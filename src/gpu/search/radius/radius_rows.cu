@@ -103,7 +103,7 @@ void sort_radius_rows(const std::vector<std::int64_t>& host_offsets, const std::
     const std::size_t q = host_offsets.size() - 1;
     sort_kernel<<<static_cast<unsigned>(q), block, 0, stream>>>(offsets, keys.get(), ids.get());
     check_launch("sort_radius_rows");
-    std::vector<std::int64_t> ends;  // where the others begin, then where they end
+    std::vector<std::int64_t> ends;  // the longer rows' begins, then their ends
     for (const std::size_t end : {0, 1})
         for (std::size_t i = 0; i < q; ++i)
             if (host_offsets[i + 1] - host_offsets[i] > sorted_at_once)
@@ -117,7 +117,7 @@ void sort_radius_rows(const std::vector<std::int64_t>& host_offsets, const std::
           "cudaMemcpy");
     reading.wait("search by radius");
     const std::int64_t *const begin = segments.get(), *const end = begin + rows;
-    // Ids, then stably keys, which brings the entries back to where they were.
+    // By ids, then stably by keys; the second sort writes the entries back to their place.
     const Buffer<std::uint64_t> other_keys(entries, stream);
     const Buffer<std::int64_t> other_ids(entries, stream);
     const int bits = std::bit_width(static_cast<std::uint64_t>(n));

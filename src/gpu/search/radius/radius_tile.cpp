@@ -13,19 +13,19 @@ namespace kith::gpu {
 
 namespace {
 
-// Reported distances of keys, where the balls ask for them.
+// The reported distances of keys, for balls that ask for them.
 void report_distances(const DeviceMetric& metric, const std::uint64_t* keys, double* out,
                       std::int64_t count, cudaStream_t stream) {
     if (metric.kernels) metric.kernels->report_f64(keys, out, count, metric.params, stream);
     else user_report(keys, out, true, count, stream);
 }
 
-// Where those of the queries begin.
+// The totals of the tile's rows that `queries` begin with.
 std::int64_t* totals_of(const RadiusFound& found, const BallQueries& queries) {
     return found.totals.get() + (queries.tile_rows ? 0 : queries.first_row);
 }
 
-// The pairs within as a part of `entries`.
+// Adds the pairs within to `found` as a part with this many entries.
 void add_part(const RankedPairs& pairs, const BallQueries& queries, const std::int32_t* counts,
               std::int64_t entries, const std::uint8_t* state, std::int64_t first_point,
               RadiusFound& found, cudaStream_t stream) {
@@ -44,9 +44,9 @@ void add_part(const RankedPairs& pairs, const BallQueries& queries, const std::i
     found.entries += entries;
 }
 
-// The passes of a filter over ranges of the points. Lists are emptied after each, so that a range
-// which no list may overflow is one of as many points as a list has room for; longer ones are as
-// long as the lists so far suggest.
+// The passes of a filter over ranges of the points. Lists are emptied after each range, so a range
+// of as many points as a list has room for never overflows. Longer ranges are sized by the lists so
+// far.
 class RangeFilter {
 public:
     RangeFilter(const SearchContext& context, const Chunk& chunk, const FilterVectors& filter,
@@ -149,8 +149,8 @@ private:
         pass_.sure_counts = proven_.get();
     }
 
-    // Points [first, first + count): lists, what is left open of them refined, what is within
-    // counted.
+    // Compares points [first, first + count): fills the lists, rescores the pairs that they leave
+    // open, and counts the points within.
     void compare(std::int64_t first, std::int64_t count) {
         const DeviceMetric& metric = context_.points.metric;
         listed_.clear_to(0);
@@ -175,7 +175,7 @@ private:
                   .proven = proven_.get(),
                   .found = within_.get()},
                  stream_);
-        // The keys take the place of the candidates, which have become ids.
+        // Keys overwrite the candidates, which have become ids.
         refine_ids(capacity_);
         if (queries_.balls.asks)
             report_distances(metric, keys(), reported_.get(), q_ * capacity_, stream_);
@@ -243,12 +243,14 @@ private:
         else user_refine(task, metric.spec, stream_);
     }
 
-    // A range whose lists overflowed, `longest` of them, cut to what should fit.
+    // The length of a range whose lists overflowed (the longest had `longest` entries), cut to what
+    // should fit.
     std::int64_t shorter(std::int64_t length, std::int64_t longest) const {
         const double share = 0.8 * static_cast<double>(capacity_) / static_cast<double>(longest);
         return std::max(capacity_, whole(share * static_cast<double>(length)));
     }
-    // What follows `seen` points, of which the query with the most candidates had `most`.
+    // The length of the range that follows `seen` points, among which the query with the most
+    // candidates had `most`.
     std::int64_t next_length(std::int64_t seen, std::int64_t most) const {
         const auto had = static_cast<double>(most);
         const double per_point = (had + 5 * std::sqrt(had) + 3) / static_cast<double>(seen);
@@ -259,7 +261,8 @@ private:
     static std::int64_t whole(double points) {
         return static_cast<std::int64_t>(points) / filter_tile_points * filter_tile_points;
     }
-    // After `seen` points with so many within.
+    // Throws TooManyWithin if the tile will not have room for all entries; `within`: those among
+    // the first `seen` points.
     void require_room(std::int64_t within, std::int64_t seen) const {
         const double before = static_cast<double>(found_.entries - within),
                      all = before + static_cast<double>(within) * static_cast<double>(n_) /

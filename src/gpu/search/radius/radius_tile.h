@@ -1,5 +1,5 @@
-// A tile of queries against a chunk of points within a radius: ranges of the points through a
-// filter whose thresholds the radius gives, or the full scan; and what they have found.
+// A tile of queries of a range search in one chunk of points: ranges of the points through a filter
+// with fixed thresholds, or the full scan; and the results.
 #pragma once
 
 #include <vector>
@@ -16,7 +16,7 @@ struct BallQueries {
     PreparedRows rows;
     const std::int64_t* self = nullptr;  // per query: the row of the chunk to leave out, or null
     const std::int64_t* tile_rows =
-        nullptr;  // per query: which of the tile it is; null: from `first_row` on
+        nullptr;  // per query: its row in the tile; null: consecutive from first_row on
     std::int64_t first_row = 0;
     Balls balls;
 
@@ -27,8 +27,8 @@ struct BallQueries {
     }
 };
 
-// The bounds of some queries of a request, on the device. `numbers`: which, or null: from `first`
-// on.
+// The bounds of some queries of a request, on the device. `numbers`: their numbers, or null:
+// consecutive from `first` on.
 struct DeviceBalls {
     Buffer<double> values;  // inner, outer, radii
     Balls balls;
@@ -36,7 +36,8 @@ struct DeviceBalls {
                 std::int64_t count, const std::int64_t* numbers, cudaStream_t stream);
 };
 
-// What a tile has found: of each query how many, and unless they are counted which.
+// The results of a tile: the totals of its queries and, unless only counts are wanted, the points
+// within.
 struct RadiusFound {
     RadiusFound(std::int64_t queries, bool counting, double bytes, cudaStream_t stream)
         : q(queries),
@@ -53,23 +54,23 @@ struct RadiusFound {
     std::int64_t entries = 0;  // in all parts
     Buffer<std::int64_t> totals;
     std::vector<RadiusPart> parts;
-    // What the parts point into.
+    // Memory that the parts point to.
     std::vector<Buffer<std::uint8_t>> states;
     std::vector<GatheredQueries> gathered;
 };
 
-// Thrown where a tile of more than one query finds more than there is room for: about so many
-// queries would do.
+// Thrown if a tile of more than one query finds more entries than there is room for. `queries`: the
+// number of queries that should fit.
 struct TooManyWithin {
     std::int64_t queries;
 };
 
-// Through a filter. Returns the state (BallState) of each query; what was found of those that are
-// left is left out.
+// Searches with a filter. Returns the state (BallState) of each query; drops the results of queries
+// that are left. Waits.
 std::vector<std::uint8_t> filter_within(const SearchContext& context, const Chunk& chunk,
                                         const FilterVectors& filter, const BallQueries& queries,
                                         RadiusFound& found);
-// In binary64, some queries and points at a time.
+// Searches in binary64, query_tile queries and point_tile points at a time.
 void scan_within(const SearchContext& context, const Chunk& chunk, const BallQueries& queries,
                  std::int64_t query_tile, std::int64_t point_tile, RadiusFound& found);
 

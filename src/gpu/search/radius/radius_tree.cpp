@@ -1,4 +1,4 @@
-// Queries of a tree by radius, in the order of their leaves; see radius_tree.h.
+// Range search by a tree, with queries in the order of their leaves; see radius_tree.h.
 #include "gpu/search/radius/radius_tree.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ bool RadiusTree::serves(const SearchContext& context, const RadiusRequest& reque
         points.d > most_ball_dimensions || !traits_of(points.metric).monotone)
         return false;
     const std::int64_t q = request.queries.rows;
-    for (std::int64_t i = 0; i < q; ++i)  // reports of such metrics do not fall
+    for (std::int64_t i = 0; i < q; ++i)  // reports of such metrics are monotone in the key
         if (request.outer[i] == request.outer[i] && request.inner[i] != request.outer[i])
             return false;
     if (has_tree(points)) return true;
@@ -102,7 +102,7 @@ bool RadiusTree::count(std::int64_t first, std::int64_t count) {
     if (few) {
         task.most_steps = std::min(limit, tuning::tree_leaves_of_few);
     } else {
-        // Queries from here and there.
+        // Evenly spaced pilot queries.
         BallTask pilots = task_;
         pilots.step = (count + tuning::tree_pilots - 1) / tuning::tree_pilots;
         pilots.count = (count + pilots.step - 1) / pilots.step;
@@ -131,7 +131,7 @@ void RadiusTree::list(const std::int64_t* offsets, std::uint64_t* keys, std::int
     context_.report.candidates += found.points * static_cast<double>(task.count);
 }
 
-// In steps, between which the caller is asked.
+// Visits in steps; between two of them the caller may cancel.
 void RadiusTree::visit(BallTask task) {
     tallies_.clear_to(0);
     const std::int64_t end = task.count, step = tuning::tree_step(expected_, context_.points.d, 1);
@@ -144,7 +144,7 @@ void RadiusTree::visit(BallTask task) {
     }
 }
 
-// Of the visit before. Waits.
+// The tallies of the visit before. Waits.
 RadiusTree::Tallies RadiusTree::tallied(std::int64_t queries) const {
     static_assert(tallies_of_one * tree_tallies <= PinnedWords::words);
     PinnedWords words;

@@ -1,5 +1,5 @@
-// Radii by a tree: points of those leaves alone that may be within are looked at, and counting not
-// even those of boxes that are within as a whole.
+// Range search by a tree: looks at the points of those leaves only that may be within. Counting
+// skips even the points of boxes that are within as a whole.
 #pragma once
 
 #include <vector>
@@ -11,29 +11,29 @@ namespace kith::gpu {
 
 class RadiusTree {
 public:
-    // Whether the points have a tree, or making one may pay.
+    // True if the points have a tree, or if making one may pay.
     static bool serves(const SearchContext& context, const RadiusRequest& request);
 
     RadiusTree(const SearchContext& context, const RadiusRequest& request);
 
-    // So many of the queries at a time.
+    // The number of queries per call of count() and list().
     std::int64_t tile() const;
-    // How many points are within of each of the queries [first, first + count), in totals(). False
-    // where they open too many boxes: a filter serves these queries better.
+    // Counts the points within for each of the queries [first, first + count), into totals(). False
+    // if they open too many boxes: a filter then serves them better. Waits.
     bool count(std::int64_t first, std::int64_t count);
     const std::int64_t* totals() const { return totals_.get(); }
-    // The points of those queries, from `offsets` on, in no order.
+    // Writes the points within for those queries, from `offsets` on, unordered. Waits.
     void list(const std::int64_t* offsets, std::uint64_t* keys, std::int64_t* ids);
 
 private:
-    // Of a query on average, and how many queries came to the most steps.
+    // Means per query, and the number of queries that were stopped at the limit of steps.
     struct Tallies {
         double points = 0, steps = 0;
         std::int64_t stopped = 0;
     };
 
     double most_steps() const;
-    // Of a graph whose queries are all there: they lie in the tree, in order.
+    // True if the queries are all points of a graph: then they lie in the tree, in order.
     bool are_its_points(std::int64_t first, std::int64_t count) const {
         return request_.graph && request_.first_own + first == 0 && count == context_.points.n;
     }
@@ -47,9 +47,9 @@ private:
     const Tree& tree_;
     TreeSearch search_;
     Buffer<unsigned long long> tallies_;
-    // Of the last queries.
+    // For the queries of the last count().
     BallTask task_;
-    double expected_ = 0;  // points that a query looks at, or steps' worth of them
+    double expected_ = 0;  // expected points per query, counting a step as leaf_points
     DeviceRows rows_;
     Buffer<double> mapped_, outer_;
     Buffer<std::uint32_t> order_;
