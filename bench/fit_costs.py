@@ -21,7 +21,9 @@ SAMPLED = ("projected", "gemm-i8", "clustered")
 PRODUCTS = ("gemm-bf16", "gemm-f32", "gemm-f16")
 OWN = ("direct-f32", "exact")  # rates of each metric
 MOST_ROW_QUERIES, LEAF = 16, 32
-TERMS = ("call", "wake", "point", "point_value", "sample_value", "page_value", "read_value", "byte", "query", "query_value", "kept", "kept_value",
+GPU_TILE, GPU_SAMPLE = 64, 128
+UNMEASURED = 4
+TERMS = ("call", "wake", "point", "point_value", "form_value", "sample_value", "page_value", "read_value", "byte", "query", "query_value", "kept", "kept_value",
          "page_kept", "merge", "offer", "pair", "pair_value", "row_pair", "row_pair_value")
 
 
@@ -112,7 +114,7 @@ def work(s, path, device, threads):
             w["page_kept"] = q * k * apart
         if prepares and not rows:
             w["page_value"] = n * d * apart
-    if device != "cpu":
+    if device == "cuda":
         w["byte"] = ((0 if ready else n) + q) * d * {"f32": 4, "f64": 8, "f16": 2, "u8": 1, "i8": 1}[s["type"]] + 12 * q * k
     if path == "tree":
         levels = math.log2(n + 2) / 16
@@ -125,13 +127,15 @@ def work(s, path, device, threads):
     if rows:
         w["row_pair"], w["row_pair_value"] = n * q / T, n * q * d / T
         return w
-    if not ready and path != "exact":
+    if not ready and (path != "exact" or device != "cpu"):  # a GPU measures points ahead of a scan, too
         w["point"], w["point_value"] = n / T_prepare, n * d / T_prepare
+        if device != "cpu" and path != "exact":
+            w["form_value"] = min(n, GPU_SAMPLE) * d
         if path in SAMPLED:
             sample = min(n, max(1024, min(n // 16, (1 << 22) // d, 4096 if path == "projected" else 1024)))
             w["sample_value"] = sample * d * (min(127, d // 2) if path == "projected" else 32) / T_prepare
     # Tiles have a least number of queries.
-    tile = max(q, 6) if path != "exact" else q
+    tile = q if path == "exact" else max(q, 6) if device == "cpu" else -(-q // GPU_TILE) * GPU_TILE
     w["pair"], w["pair_value"] = n * tile / T, n * tile * d / T
     if path == "exact":
         w["read_value"] = n * d * math.ceil(q / exact_block(s, threads)) / T
@@ -147,9 +151,16 @@ def is_many(s):
     return s["k"] > .1 * s["n"]
 
 
+def device_of(doc):
+    """"gpu": a GPU that has the points; "cuda": one to which they are copied."""
+    if "gpu" not in doc["machine"]:
+        return "cpu"
+    return "gpu" if "--on-device" in doc["command"] else "cuda"
+
+
 def observations(documents):
     for doc in documents:
-        device = "cuda" if "gpu" in doc["machine"] else "cpu"
+        device = device_of(doc)
         for s in doc["shapes"]:
             for path, f in s["forced"].items():
                 if path not in ("exact", "tree") and is_many(s) or path == "tree" and s["d"] > 8:
@@ -161,32 +172,42 @@ def fit(documents, verbose=False):
     groups = {}
     for device, threads, s, path, f in observations(documents):
         groups.setdefault(rated(s, path, device), []).append((work(s, path, device, threads), s["metric"], f["seconds"]))
-    rates = {}
-    for path, rows in groups.items():
+    rates, copied = {}, None
+    # A byte that is copied takes as long whatever the path does: the full scan's rate is all paths'.
+    for path, rows in sorted(groups.items(), key=lambda item: item[0] != "exact"):
         names = []
         for w, metric, _ in rows:
             for key in w:
+                if key == "byte" and copied is not None:
+                    continue
                 name = f"{key}:{metric}" if path in OWN and key in ("pair_value", "row_pair_value") else key
                 if name not in names:
                     names.append(name)
-        a = np.zeros((len(rows), len(names)))
+        a, known = np.zeros((len(rows), len(names))), np.zeros(len(rows))
         t = np.array([seconds for *_, seconds in rows])
         for i, (w, metric, _) in enumerate(rows):
             for key, value in w.items():
+                if key == "byte" and copied is not None:
+                    known[i] = value * copied
+                    continue
                 name = f"{key}:{metric}" if path in OWN and key in ("pair_value", "row_pair_value") else key
                 a[i, names.index(name)] += value
         a /= t[:, None]
+        known /= t
         weight = np.ones(len(rows))
         x = np.zeros(len(names))
         for _ in range(30):  # towards least absolute errors of logarithms
             scale = np.maximum((a * weight[:, None]).max(0), 1e-300)
-            x = nnls(a * weight[:, None] / scale, weight)[0] / scale
-            got = np.maximum(a @ x, 1e-9)
+            x = nnls(a * weight[:, None] / scale, (1 - known) * weight)[0] / scale
+            got = np.maximum(a @ x + known, 1e-9)
             off = np.abs(np.log(got))
             weight = np.sqrt(off / np.maximum(np.abs(got - 1), 1e-6) / np.maximum(off, .1))
         rates[path] = dict(zip(names, x))
+        if copied is not None and known.any():
+            rates[path]["byte"] = copied
+        copied = rates[path].get("byte", copied)
         if verbose:
-            got = a @ x
+            got = a @ x + known
             print(f"{path:10} {len(rows):4d} within 30 % {np.mean((got > .7) & (got < 1.3)):.2f} median {np.median(got):.2f}",
                   {k: float(f"{v:.3g}") for k, v in rates[path].items() if v > 0})
     return rates
@@ -226,7 +247,7 @@ def choice_of(rates, s, device, threads):
     def may_serve(path):
         """As in choice.cpp."""
         if path == "tree":
-            return s["d"] <= 8
+            return s["d"] <= 8 and (device == "cpu" or s["path"] == "tree")
         return path == "exact" or not is_many(s) and path not in SAMPLED and (path != "gemm-bf16" or s["d"] >= LEAST_BF16)
 
     costs = {p: cost(p) for p in s["forced"] if may_serve(p)}
@@ -263,7 +284,7 @@ def spread(values):
 def about(name, documents, rates, verbose):
     before, after, ratios, mine, worst = [], [], [], [], []
     for doc in documents:
-        device, threads = "cuda" if "gpu" in doc["machine"] else "cpu", doc["machine"]["threads"]
+        device, threads = device_of(doc), doc["machine"]["threads"]
         for s in doc["shapes"]:
             least = min([s["seconds"]] + [f["seconds"] for f in s["forced"].values()])
             choice, costs = choice_of(rates, s, device, threads)
@@ -285,7 +306,8 @@ def about(name, documents, rates, verbose):
 
 
 def text(name, source, rates):
-    """The file of src/plan/costs: a path and metric a line. Metrics that were not measured take as long as the slowest."""
+    """The file of src/plan/costs: a path and metric a line. Metrics that were not measured take as long as the slowest, and
+    UNMEASURED times as long in a scan, as powers and logarithms do: a filter is the safe choice."""
     rows = []
     for path in sorted(rates):
         common = {k: v for k, v in rates[path].items() if ":" not in k}
@@ -295,7 +317,8 @@ def text(name, source, rates):
             if metric:
                 own.setdefault(metric, {})[term] = v
         if own:
-            own[""] = {term: max(o.get(term, 0) for o in own.values()) for term in {t for o in own.values() for t in o}}
+            dear = UNMEASURED if path == "exact" else 1
+            own[""] = {term: dear * max(o.get(term, 0) for o in own.values()) for term in {t for o in own.values() for t in o}}
         for metric in sorted(own) or [""]:
             terms = common | own.get(metric, {})
             rows.append(json.dumps({"path": path, "metric": metric}

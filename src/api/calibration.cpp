@@ -185,16 +185,19 @@ std::string calibration_text(const std::vector<MeasuredRate>& rates, const std::
 
 MeasuredTime time_by_costs(const Shape& shape, const Options& options, const Plan& plan) {
     const MetricId id = computed_metric(options.metric);
-    if (plan.device != host_memory || is_user_metric(id)) return {};
+    const bool cpu = plan.device == host_memory;
+    // A cost is that of one device, and of its own algorithms.
+    if (is_user_metric(id) || !plan.distances.empty() || (!cpu && plan.device_points > 0))
+        return {};
     MetricSpec metric;
     metric.id = id;
     metric.params = {
         .p = options.metric.p, .d = shape.d, .packed_bits = options.metric.packed_bits};
     planner::Request asked = request(shape, metric, options, host_memory);
     asked.prepared = shape.prepared;
-    asked.threads = plan.threads;
+    asked.threads = cpu ? plan.threads : options.threads;
     asked.isa = plan.isa;
-    const planner::CostRates& rates = planner::built_in_costs(plan.isa);
+    const planner::CostRates& rates = planner::built_in_costs(cpu ? plan.isa : "sm_90a");
     const double seconds = planner::planned_seconds(rates, asked, plan);
     if (!std::isfinite(seconds)) return {};
     return {seconds, fmt::format("built-in rates of {}: {}", rates.name, rates.source)};
@@ -237,7 +240,7 @@ MeasuredTime time_by(const planner::KnownMachine& known, const Shape& shape, con
         if (by_bytes > 0 && asked.k <= planner::most_measured_k(known, asked))
             seconds = seconds > 0 ? std::min(seconds, by_bytes) : by_bytes;
     }
-    if (seconds <= 0 && cpu && plan.distances.empty()) return time_by_costs(shape, options, plan);
+    if (seconds <= 0 && plan.distances.empty()) return time_by_costs(shape, options, plan);
     if (seconds <= 0)
         return {0, fmt::format("{} on {} was not measured by path {}", asked.metric,
                                known.facts.what, path_name(plan))};

@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
-#include "cpu/tuning.h"
 #include "cpu/search/strategies.h"
+#include "cpu/tuning.h"
 #include "exact/bounds/box_trial.h"
 #include "exact/refuse.h"
 #include "gpu/filter/levels.h"
@@ -271,30 +272,59 @@ bool gpu_sample_may_pay(Path path, const Request& r, const Machine::Device& devi
            (r.forms.pca == Form::ready || !clusters_may_pay(r, device));
 }
 
-// The first of the paths that serve on a GPU, in the order of preference.
-Choice first_on_gpu(const Request& r, const Machine::Device& device, const Machine& m) {
+// The filter of all coordinates that serves on a GPU; exact where none does.
+Path filter_on_gpu(const Request& r, const Machine& m) {
+    if (direct_serves(r, m)) return Path::direct_f32;
+    for (const PathFacts& path : paths())
+        if ((path.path == Path::gemm_f16 || path.path == Path::direct_f32) &&
+            obstacle(path, r, true, m).empty())
+            return path.path;
+    return Path::exact;
+}
+
+double seconds_on_gpu(const CostRates& rates, Path path, const Request& r) {
+    const bool ready = r.prepared || r.chunk_points > 0;
+    return cost_of(rates, path, r, ready, 0).seconds;
+}
+
+// Whether the full scan takes less than a filter, of which most is what few pairs do not repay.
+// Points that are prepared ahead get a filter, as a scan can be chosen by each call.
+bool scan_takes_less(Path filter, const Request& r) {
+    if (r.ahead || r.all_points || r.metric.user) return false;
+    const CostRates& rates = built_in_costs("sm_90a");
+    return seconds_on_gpu(rates, Path::exact, r) < seconds_on_gpu(rates, filter, r);
+}
+
+// Why a GPU scans instead of filtering, behind the path's sentence; nothing: it filters.
+std::optional<std::string> why_scanned(Path filter, const Request& r) {
     const double share =
         static_cast<double>(r.shape.k) / static_cast<double>(std::max<std::int64_t>(1, r.shape.n));
-    const bool many =
-        share > gpu::tuning::filter_max_share || r.shape.k > gpu::tuning::filter_max_k;
-    const bool filters =
-        !many && r.shape.d <= most_dimensions(r.metric) && !(r.metric.user && few_pairs(r.shape));
-    const bool direct = direct_serves(r, m);
-    for (const PathFacts& path : paths()) {
-        if (!obstacle(path, r, true, m).empty()) continue;
-        if (path.path == Path::tree) {
-            if (r.leaves_out && gpu_tree_may_pay(r, device, direct)) return {path.path, ""};
-            continue;
-        }
-        if (path.path == Path::exact)
-            return {path.path, many ? why_many(share) : why_unfiltered(r)};
-        if (!filters || path.path == Path::gemm_i8) continue;
-        if (looks_at_less(path.path) && !(r.leaves_out && gpu_sample_may_pay(path.path, r, device)))
-            continue;
-        if (path.path != Path::direct_f32 && direct) continue;
-        return {path.path, ""};
-    }
-    refuse("path: none serves this metric");
+    // Costs tell more precisely up to a larger share; a formula and a radius have none.
+    constexpr double most_with_costs = 0.25;
+    const bool has_costs = !r.all_points && !r.metric.user;
+    const double most_share = has_costs ? most_with_costs : gpu::tuning::filter_max_share;
+    if (share > most_share || r.shape.k > gpu::tuning::filter_max_k) return why_many(share);
+    const bool serves = filter != Path::exact && r.shape.d <= most_dimensions(r.metric) &&
+                        !(r.metric.user && few_pairs(r.shape));
+    if (!serves) return why_unfiltered(r);
+    if (scan_takes_less(filter, r)) return ", which takes less for so few pairs";
+    return std::nullopt;
+}
+
+// A tree where the shape, or a sample, says that it pays; else the cheaper of a filter of all
+// coordinates and the full scan; ahead of that filter what a sample may say pays.
+Choice choose_on_gpu(const Request& r, const Machine::Device& device, const Machine& m) {
+    const auto serves = [&](const PathFacts& path) { return obstacle(path, r, true, m).empty(); };
+    const Path filter = filter_on_gpu(r, m);
+    const auto tree = std::ranges::find(paths(), Path::tree, &PathFacts::path);
+    if (serves(*tree) && r.leaves_out && gpu_tree_may_pay(r, device, filter == Path::direct_f32))
+        return {Path::tree, ""};
+    if (const std::optional<std::string> why = why_scanned(filter, r)) return {Path::exact, *why};
+    for (const PathFacts& path : paths())
+        if (filter == Path::gemm_f16 && looks_at_less(path.path) && path.path != Path::gemm_i8 &&
+            serves(path) && r.leaves_out && gpu_sample_may_pay(path.path, r, device))
+            return {path.path, ""};
+    return {filter, ""};
 }
 
 }  // namespace
@@ -322,10 +352,17 @@ Choice choose_path(const Request& r, const Machine::Device* device, const Machin
         }
         refuse("path: '{}' is unknown; possible here: {}", r.path, choices(r, gpu, m));
     }
-    return gpu ? first_on_gpu(r, *device, m) : cheapest(as_prepared(r, m), m);
+    return gpu ? choose_on_gpu(r, *device, m) : cheapest(as_prepared(r, m), m);
 }
 
 double planned_seconds(const CostRates& rates, const Request& request, const Plan& plan) {
+    if (plan.device != host_memory) {
+        const bool sampled = !plan.forced && looks_at_less(plan.path);
+        const double filtered =
+            seconds_on_gpu(rates, sampled ? Path::gemm_f16 : plan.path, request);
+        return sampled ? std::min(filtered, seconds_on_gpu(rates, Path::gemm_i8, request))
+                       : filtered;
+    }
     const CpuCosts costs(rates, request, plan.threads);
     const bool sampled = !plan.forced && looks_at_less(plan.path);
     if (!sampled) return costs.of(plan.path).seconds;
@@ -344,10 +381,8 @@ Path behind_tree(const Request& r, const Machine::Device& device, const Machine&
 }
 
 bool tries_tree(const Request& r, const Machine::Device* device, const Machine& m, const Plan& p) {
-    // Of fewer dimensions a CPU's costs are those of a uniform cloud, which a sample may correct; a
-    // GPU takes a tree by the shape alone.
-    const bool filters = p.path != Path::tree && p.path != Path::exact &&
-                         (!device || r.shape.d > exact::tree_dimensions);
+    // In few dimensions, too: costs reckon with a uniform cloud, which a sample may correct.
+    const bool filters = p.path != Path::tree && p.path != Path::exact;
     if (!filters || p.forced || !p.selector.empty() || !p.distances.empty() || !r.leaves_out ||
         r.all_points || r.forms.boxes == Form::absent || r.host_points != HostPoints::none ||
         !r.metric.traits.monotone || r.metric.user)

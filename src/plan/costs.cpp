@@ -170,16 +170,38 @@ Terms terms_of(const Work& s) {
     return w;
 }
 
+// A GPU, too, measures points ahead of a full scan, and derives a filter's form from a sample.
+void add_preparing_on_gpu(const Work& s, Terms& w) {
+    constexpr double sampled_rows = 128;
+    add_preparing(s, w);
+    if (s.path != Path::exact && s.path != Path::tree)
+        of(w, Term::form_value) = std::min(s.n, sampled_rows) * s.d;
+}
+
+Terms terms_on_gpu(const Work& s, const Request& r, bool ready) {
+    constexpr double tile = 64;  // queries; a tile takes as long for fewer
+    constexpr double result_bytes = sizeof(std::int64_t) + sizeof(float);
+    Terms w{};
+    of(w, Term::call) = 1;
+    if (!ready) add_preparing_on_gpu(s, w);
+    add_answers(s, w);
+    const bool filters = s.path != Path::exact && s.path != Path::tree;
+    const double points = s.path == Path::tree ? visited(s) : s.n;
+    of(w, Term::pair) = points * (filters ? std::ceil(s.q / tile) * tile : s.q);
+    of(w, Term::pair_value) = of(w, Term::pair) * s.d;
+    if (s.path != Path::tree) of(w, Term::read_value) = s.n * s.d;
+    if (r.data_device == host_memory)
+        of(w, Term::byte) =
+            ((ready ? 0 : s.n) + s.q) * s.d * static_cast<double>(size_of(r.shape.type)) +
+            result_bytes * s.q * s.k;
+    return w;
+}
+
 }  // namespace
 
 Terms work_of(Path path, const Request& r, bool ready, int threads) {
     const Work s(path, r, ready, threads);
-    Terms w = terms_of(s);
-    if (threads > 0) return w;
-    const auto element = static_cast<double>(size_of(r.shape.type));
-    constexpr double result_bytes = sizeof(std::int64_t) + sizeof(float);
-    of(w, Term::byte) = ((r.prepared ? 0 : s.n) + s.q) * s.d * element + result_bytes * s.q * s.k;
-    return w;
+    return threads > 0 ? terms_of(s) : terms_on_gpu(s, r, ready);
 }
 
 namespace {
@@ -251,7 +273,7 @@ CostRates read_costs(std::string_view text, const std::string& origin) {
 }
 
 const CostRates& built_in_costs(std::string_view isa) {
-    return built_in.get(read_built_in).named(isa);
+    return built_in.get(read_built_in).named(isa.starts_with("sm_") ? "sm_90a" : isa);
 }
 
 Cost cost_of(const CostRates& rates, Path path, const Request& request, bool ready, int threads) {
@@ -268,7 +290,8 @@ Cost cost_of(const CostRates& rates, Path path, const Request& request, bool rea
         const auto term = static_cast<Term>(i);
         const double seconds = work[i] * own->seconds[i];
         cost.seconds += seconds;
-        if (term == Term::point || term == Term::point_value || term == Term::page_value)
+        if (term == Term::point || term == Term::point_value || term == Term::form_value ||
+            term == Term::page_value)
             cost.prepare += seconds;
         if (term == Term::call || term == Term::wake || term == Term::sample_value)
             cost.sample += seconds;

@@ -17,6 +17,7 @@ enum class Term : std::uint8_t {
     wake,          // another thread that is woken, in each pass
     point,         // a point that is prepared; of a tree, times log2(n) / 16
     point_value,   // a coordinate of one
+    form_value,    // a coordinate of the sample that the form of a GPU's filter follows from
     sample_value,  // a product with a sample that a coarse filter is chosen by
     page_value,  // a coordinate that is written to new memory, which threads wait for each other to
                  // get
@@ -35,9 +36,9 @@ enum class Term : std::uint8_t {
     row_pair_value,  // a coordinate of both
 };
 inline constexpr std::array term_names = {
-    "call",  "wake",  "point",       "point_value", "sample_value",  "page_value", "read_value",
-    "byte",  "query", "query_value", "kept",        "kept_value",    "page_kept",  "merge",
-    "offer", "pair",  "pair_value",  "row_pair",    "row_pair_value"};
+    "call",       "wake",  "point", "point_value", "form_value", "sample_value",  "page_value",
+    "read_value", "byte",  "query", "query_value", "kept",       "kept_value",    "page_kept",
+    "merge",      "offer", "pair",  "pair_value",  "row_pair",   "row_pair_value"};
 using Terms = std::array<double, term_names.size()>;
 
 // The work of a search by a path, of each of so many threads; of a GPU (threads 0), all of it.
@@ -51,13 +52,14 @@ struct PathRates {
     Terms seconds{};
 };
 struct CostRates {
-    std::string name;  // of the instruction set, or the GPU's generation: "avx512", "sm_90a"
+    std::string name;  // of the instruction set, or the GPU's architecture: "avx512", "sm_90a"
     std::string source;
     std::vector<PathRates> paths;
 };
 // The rates in the format of src/plan/costs/*.json. Throws bad_file, which names the origin.
 CostRates read_costs(std::string_view text, const std::string& origin);
-// The built-in ones of an instruction set of CPUs.
+// The built-in ones of an instruction set of CPUs, or of GPUs. Hopper's serve all GPUs: only ratios
+// between paths matter.
 const CostRates& built_in_costs(std::string_view isa);
 
 // Seconds of a search by a path.

@@ -77,14 +77,25 @@ double mean_loss(const DirectForm& form, const DirectSample& sample, const Coars
 // The key of a pair.
 double key_of(const DirectForm& form, const DirectSample& sample, std::int64_t s, std::int64_t r) {
     double key = 0;
-    for (std::int64_t i = 0; i < sample.d; ++i) {
-        const double p = sample.at(s, i), x = sample.at(r, i), difference = std::abs(p - x);
-        if (form.step == Step::chebyshev) key = difference <= key ? key : difference;
-        else if (form.step == Step::cityblock) key += difference;
-        else if (form.step == Step::squares) key += difference * difference;
-        else if (difference > 0)
+    const double *const a = sample.row(s), *const b = sample.row(r);
+    if (form.step == Step::chebyshev) {
+        for (std::int64_t i = 0; i < sample.d; ++i) {
+            const double difference = std::abs(a[i] - b[i]);
+            key = difference <= key ? key : difference;
+        }
+    } else if (form.step == Step::cityblock) {
+#pragma omp simd reduction(+ : key)
+        for (std::int64_t i = 0; i < sample.d; ++i) key += std::abs(a[i] - b[i]);
+    } else if (form.step == Step::squares) {
+#pragma omp simd reduction(+ : key)
+        for (std::int64_t i = 0; i < sample.d; ++i) key += (a[i] - b[i]) * (a[i] - b[i]);
+    } else {
+        for (std::int64_t i = 0; i < sample.d; ++i) {
+            const double p = a[i], x = b[i];
+            if (!(std::abs(p - x) > 0)) continue;
             key += p * std::log(2 * p / (p + x) + (p > 0 ? 0 : 1)) +
                    x * std::log(2 * x / (p + x) + (x > 0 ? 0 : 1));
+        }
     }
     return key;
 }

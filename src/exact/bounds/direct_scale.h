@@ -17,6 +17,7 @@ double middle(std::vector<double>& values);
 struct DirectSample {
     const double* rows;
     std::int64_t count, d, stride;
+    const double* row(std::int64_t i) const { return rows + i * stride; }
     double at(std::int64_t row, std::int64_t i) const { return rows[row * stride + i]; }
 };
 // The power of two that scales the coordinates, from the largest differences of coordinates of

@@ -46,6 +46,12 @@ void set_centre(FilterVectors& out, const std::vector<double>& centre, cudaStrea
 // the bound is, not the answer.
 class SampledForm {
 public:
+    // Wide rows need fewer: their norms differ less. They are read by the host, row by row.
+    static std::int64_t sampled_rows(std::int64_t n, std::int64_t d) {
+        constexpr std::int64_t least = 48, most = 128, values = 1 << 15;
+        return std::min(n, std::clamp(values / d, least, most));
+    }
+
     SampledForm(const DeviceRows& points, const DeviceMetric& metric, FilterVectors& out,
                 cudaStream_t stream)
         : points_(points),
@@ -85,14 +91,25 @@ private:
         FilterForm form = form_;
         if (!form.centre) form.factor.matrix = nullptr;
         rows_ = sample_of(points_, *metric_.kernels, form, samples_, metric_.params, stream_);
+        measure();
     }
-    double norm(std::int64_t s) {
-        const double* const x = row(s);
-        double squares = 0;
-#pragma omp simd reduction(+ : squares)
-        for (std::int64_t i = 0; i < d_; ++i) squares += x[i] * x[i];
+    static double length(double squares) {
         const double norm = std::sqrt(squares);
         return std::isfinite(norm) ? norm : std::numeric_limits<double>::infinity();
+    }
+    // The norms of all rows.
+    void measure() {
+        norms_.resize(static_cast<std::size_t>(samples_));
+        for (std::int64_t s = 0; s < samples_; ++s) {
+            const double* const x = row(s);
+            double squares = 0;
+#pragma omp simd reduction(+ : squares)
+            for (std::int64_t i = 0; i < d_; ++i) squares += x[i] * x[i];
+            norms_[static_cast<std::size_t>(s)] = length(squares);
+        }
+    }
+    double norm(std::int64_t s) const {
+        return norms_[static_cast<std::size_t>(s)];
     }
     // The median norm of finite non-zero rows; 0 if there are none.
     double typical() {
@@ -117,7 +134,10 @@ private:
         double count = 0;
         for (std::int64_t s = 0; s < samples_; ++s) {
             if (!(norm(s) <= most)) continue;
-            for (std::int64_t i = 0; i < d_; ++i) mean[static_cast<std::size_t>(i)] += row(s)[i];
+            const double* const x = row(s);
+            double* const sum = mean.data();
+#pragma omp simd
+            for (std::int64_t i = 0; i < d_; ++i) sum[i] += x[i];
             count += 1;
         }
         for (double& m : mean) m /= std::max(count, 1.0);
@@ -125,8 +145,17 @@ private:
         return mean;
     }
     void shift(const std::vector<double>& by) {
-        for (std::int64_t s = 0; s < samples_; ++s)
-            for (std::int64_t i = 0; i < d_; ++i) row(s)[i] -= by[static_cast<std::size_t>(i)];
+        const double* const away = by.data();
+        for (std::int64_t s = 0; s < samples_; ++s) {
+            double* const x = row(s);
+            double squares = 0;
+#pragma omp simd reduction(+ : squares)
+            for (std::int64_t i = 0; i < d_; ++i) {
+                x[i] -= away[i];
+                squares += x[i] * x[i];
+            }
+            norms_[static_cast<std::size_t>(s)] = length(squares);
+        }
     }
     void use(const std::vector<double>& centre) {
         set_centre(out_, centre, stream_);
@@ -190,6 +219,7 @@ private:
                 row(s)[i] =
                     there(row(s)[i]) ? row(s)[i] - centre[static_cast<std::size_t>(i)] : 0.0;
         }
+        measure();
         use(centre);
     }
     // Rows without a direction become NaN, which nothing below counts.
@@ -201,6 +231,7 @@ private:
                                 ? row(s)[i] / size
                                 : std::numeric_limits<double>::quiet_NaN();
         }
+        measure();
     }
     // Centres unit vectors if the typical centred vector is short. Half of their squared distance
     // is their cosine distance.
@@ -243,8 +274,8 @@ private:
     FilterForm& form_;
     std::int64_t d_;
     cudaStream_t stream_;
-    std::int64_t samples_ = std::min<std::int64_t>(points_.rows.count, 128);
-    std::vector<double> rows_;
+    std::int64_t samples_ = sampled_rows(points_.rows.count, d_);
+    std::vector<double> rows_, norms_;
     double typical_ = 0;
 };
 
