@@ -127,9 +127,11 @@ def work(s, path, device, threads):
     if rows:
         w["row_pair"], w["row_pair_value"] = n * q / T, n * q * d / T
         return w
-    if not ready and (path != "exact" or device != "cpu"):  # a GPU measures points ahead of a scan, too
+    if not ready and path == "exact" and device != "cpu":
+        w["point"] = n  # is measured ahead of the scan, which converts the coordinates of all points in any case
+    if not ready and path != "exact":
         w["point"], w["point_value"] = n / T_prepare, n * d / T_prepare
-        if device != "cpu" and path != "exact":
+        if device != "cpu":
             w["form_value"] = min(n, GPU_SAMPLE) * d
         if path in SAMPLED:
             sample = min(n, max(1024, min(n // 16, (1 << 22) // d, 4096 if path == "projected" else 1024)))
@@ -137,7 +139,7 @@ def work(s, path, device, threads):
     # Tiles have a least number of queries.
     tile = q if path == "exact" else max(q, 6) if device == "cpu" else -(-q // GPU_TILE) * GPU_TILE
     w["pair"], w["pair_value"] = n * tile / T, n * tile * d / T
-    if path == "exact":
+    if path == "exact" and device == "cpu":
         w["read_value"] = n * d * math.ceil(q / exact_block(s, threads)) / T
     return w
 

@@ -173,6 +173,8 @@ Terms terms_of(const Work& s) {
 // A GPU, too, measures points ahead of a full scan, and derives a filter's form from a sample.
 void add_preparing_on_gpu(const Work& s, Terms& w) {
     constexpr double sampled_rows = 128;
+    of(w, Term::point) = s.n;
+    if (s.path == Path::exact) return;
     add_preparing(s, w);
     if (s.path != Path::exact && s.path != Path::tree)
         of(w, Term::form_value) = std::min(s.n, sampled_rows) * s.d;

@@ -143,6 +143,48 @@ TEST(Costs, CountTheFormsThatAreReady) {
     }
 }
 
+// What a GPU takes of the two: a filter of all coordinates, or the full scan.
+Path of_gpu(Request r) {
+    Machine m = machine_of("avx512", 1);
+    m.devices = {{"GPU", 90, std::int64_t{70} << 30, 132}};
+    r.leaves_out = false;  // nothing depends on a sample
+    return choose_path(r, m.devices.data(), m).path;
+}
+
+TEST(CostsOfAGpu, DecideBetweenAFilterAndTheScan) {
+    const CostRates& rates = built_in_costs("sm_90a");
+    for (const std::int64_t n : {1, 100, 5000, 300000})
+        for (const std::int64_t q : {1, 20, 3000})
+            for (const std::int64_t d : {3, 40, 2000})
+                for (const std::int64_t k : {1, 10}) {
+                    const Request r = of({n, q, d, k, kith::ElementType::f32, false});
+                    const Path filter = d <= 8 ? Path::direct_f32 : Path::gemm_f16;
+                    const double filtered = cost_of(rates, filter, r, false, 0).seconds,
+                                 scanned = cost_of(rates, Path::exact, r, false, 0).seconds;
+                    ASSERT_GT(std::min(filtered, scanned), 0);
+                    const bool few = static_cast<double>(k) <= 0.25 * static_cast<double>(n);
+                    EXPECT_EQ(few && filtered <= scanned ? filter : Path::exact, of_gpu(r))
+                        << n << " " << q << " " << d << " " << k;
+                }
+}
+
+TEST(CostsOfAGpu, LeaveAFilterWhereTheyAreNotKnown) {
+    Request few = of({1000, 10, 64, 5, kith::ElementType::f32, false});
+    EXPECT_EQ(Path::exact, of_gpu(few));
+    Request many = few;
+    many.shape.n = many.shape.q = 100000;
+    EXPECT_EQ(Path::gemm_f16, of_gpu(many));
+    // Points that are prepared for queries to come: each call may scan.
+    Request ahead = few;
+    ahead.ahead = ahead.prepared = true;
+    EXPECT_EQ(Path::gemm_f16, of_gpu(ahead));
+    Request within = few;
+    within.all_points = true;
+    EXPECT_EQ(Path::gemm_f16, of_gpu(within));
+    // The rates of Hopper are those of all GPUs.
+    EXPECT_EQ(&built_in_costs("sm_90a"), &built_in_costs("sm_80"));
+}
+
 TEST(Costs, AFileThatIsBrokenIsRefused) {
     const auto refusal = [](const std::string& text) {
         try {
