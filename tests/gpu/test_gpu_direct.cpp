@@ -295,6 +295,7 @@ TEST(GpuDirect, CertifiesBits) {
                 options.f64 = true;
                 const MatrixView of = packed ? view(points.data(), n, d) : view(wide_points.data(), n, d),
                                  with = packed ? view(queries.data(), q, d) : view(wide_queries.data(), q, d);
+                options.path = "direct-f32";
                 const Neighbors found = search(of, with, k, options);
                 options.path = "exact";
                 const Neighbors truth = search(of, with, k, options);

@@ -67,7 +67,7 @@ template <class T>
 Neighbors checked(const std::vector<T>& points, const std::vector<T>& queries, const Shape& s, const std::string& what,
                   bool packed = false) {
     const MatrixView of = view(points.data(), s.n, s.d), with = view(queries.data(), s.q, s.d);
-    Options options = of_hamming();
+    Options options = of_hamming("direct-f32");  // few pairs are scanned if no path is named
     options.metric.packed_bits = packed;
     Neighbors found = search(of, with, s.k, options);
     options.path = "exact";

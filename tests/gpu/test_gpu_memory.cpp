@@ -125,6 +125,7 @@ TEST(GpuMemory, ChunksAreReadInTheOrderOfTheCallersStream) {
     const auto queries = arrays::make(set.queries, q, d, kith::ElementType::f32);
     kith::Options options;
     options.device = "cuda";
+    options.path = "gemm-f16";
     options.memory = 5 << 20;
     ASSERT_GT(n, kith::plan({n, q, d, k, kith::ElementType::f32, false}, options).chunk_points);
     const auto want = kith::search(points.view, queries.view, k, options);

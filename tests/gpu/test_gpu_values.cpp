@@ -613,6 +613,7 @@ TEST(GpuValues, TooManyTiesAreRetried) {
                queries = arrays::make(set.queries, q, d, ElementType::f32);
     kith::Options options;
     options.device = "cuda";
+    options.path = "gemm-f16";
     const auto got = kith::search(points.view, queries.view, k, options);
     EXPECT_EQ(q, got.report.retried);
     options.path = "exact";
