@@ -1,6 +1,7 @@
 """`import kith`: what it loads, how long it takes, and that all names are there."""
 from __future__ import annotations
 
+import pkgutil
 import subprocess
 import sys
 
@@ -35,6 +36,12 @@ def test_every_name_is_there() -> None:
     assert {*kith.__all__} <= {*namespace} and {"arguments", "groundtruth", "sklearn"} <= {*dir(kith)}
     with pytest.raises(AttributeError, match="has no attribute 'serch'"):
         kith.serch
+
+
+def test_every_module_of_the_package_is_one() -> None:
+    """No library lies where Python would take it for an extension module."""
+    names = {module.name for module in pkgutil.iter_modules(kith.__path__)}
+    assert "_core" in names and not {name for name in names if name.startswith("lib") or name in ("bin", "data")}
 
 
 def test_time() -> None:
