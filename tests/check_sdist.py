@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tarfile
 
-BUILT_FROM = ("CMakeLists.txt", "LICENSE", "README.md", "cmake/", "include/", "pyproject.toml", "python/", "src/")
+BUILT_FROM = ("CMakeLists.txt", "LICENSE", "README.md", "cli/", "cmake/", "include/", "pyproject.toml", "python/", "src/")
 MADE = {"PKG-INFO"}  # by the build
 
 

@@ -1,8 +1,7 @@
 """All points within a radius: radius, radius_graph, radius_counts, and what they return."""
 from __future__ import annotations
 
-from collections import namedtuple
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +14,13 @@ from ._missing import noted
 from ._core import Report
 
 
-class RadiusNeighbors(namedtuple("RadiusNeighbors", ("distances", "indices", "offsets"))):
+class _Rows(NamedTuple):
+    distances: Any
+    indices: Any
+    offsets: Any
+
+
+class RadiusNeighbors(_Rows):
     """The points within the radius of each query: ``distances, indices, offsets = kith.radius(...)``.
 
     Row i is ``indices[offsets[i]:offsets[i + 1]]``, ordered by (distance, index), with its distances beside it.
@@ -32,9 +37,6 @@ class RadiusNeighbors(namedtuple("RadiusNeighbors", ("distances", "indices", "of
         How the answer was reached and what it cost.
     """
 
-    distances: Any
-    indices: Any
-    offsets: Any
     report: Report = None  # type: ignore[assignment]
 
     def __new__(cls, distances: Any, indices: Any, offsets: Any, report: Report | None = None) -> RadiusNeighbors:
@@ -58,7 +60,12 @@ class RadiusNeighbors(namedtuple("RadiusNeighbors", ("distances", "indices", "of
         return csr_matrix(tuple(map(on_host, self)), shape=(len(self.offsets) - 1, points))
 
 
-class RadiusCounts(namedtuple("RadiusCounts", ("counts", "report"))):
+class _Counts(NamedTuple):
+    counts: Any
+    report: Report
+
+
+class RadiusCounts(_Counts):
     """How many points there are within the radius of each query.
 
     Attributes
@@ -69,8 +76,6 @@ class RadiusCounts(namedtuple("RadiusCounts", ("counts", "report"))):
         How the answer was reached and what it cost.
     """
 
-    counts: Any
-    report: Report
     __slots__ = ()
 
 

@@ -5,8 +5,7 @@ import atexit
 import os
 import sys
 import threading
-from collections import namedtuple
-from typing import Any, Callable, Iterator, Union
+from typing import Any, Callable, Iterator, NamedTuple, Union
 
 from . import _core
 from ._arguments import Progress, _flag, _metric, _rows, _settings
@@ -21,7 +20,14 @@ from ._radius import RadiusMethods, _int64, _radii, _split
 Path = Union[str, "os.PathLike[str]"]
 
 
-class RadiusBlock(namedtuple("RadiusBlock", ("first", "distances", "indices", "offsets"))):
+class _Block(NamedTuple):
+    first: int
+    distances: Any
+    indices: Any
+    offsets: Any
+
+
+class RadiusBlock(_Block):
     """Rows of an answer that follow each other: ``for first, distances, indices, offsets in kith.radius_blocks(...)``.
 
     Row ``first + i`` is ``indices[offsets[i]:offsets[i + 1]]``, ordered by (distance, index), with its distances beside it.
@@ -36,10 +42,6 @@ class RadiusBlock(namedtuple("RadiusBlock", ("first", "distances", "indices", "o
         int64; the first is 0.
     """
 
-    first: int
-    distances: Any
-    indices: Any
-    offsets: Any
     __slots__ = ()
 
     def rows(self) -> list[tuple[Any, Any]]:

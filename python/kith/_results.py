@@ -1,14 +1,18 @@
 """What calls return: pairs that unpack as everyone's do, with the report beside them."""
 from __future__ import annotations
 
-from collections import namedtuple
 from typing import Any, NamedTuple
 
 from . import _core
 from ._core import Report
 
 
-class Neighbors(namedtuple("Neighbors", ("distances", "indices"))):
+class _Pair(NamedTuple):
+    distances: Any
+    indices: Any
+
+
+class Neighbors(_Pair):
     """The k nearest points of each query: ``distances, indices = kith.search(...)``.
 
     Attributes
@@ -22,8 +26,6 @@ class Neighbors(namedtuple("Neighbors", ("distances", "indices"))):
         How the answer was reached and what it cost.
     """
 
-    distances: Any
-    indices: Any
     report: Report = None  # type: ignore[assignment]  # of a pair that another library has put together
 
     def __new__(cls, distances: Any, indices: Any, report: Report | None = None) -> Neighbors:
@@ -60,7 +62,12 @@ def restored_report(state: Any) -> Report:
     return _core.report_from(state)
 
 
-class TopK(namedtuple("TopK", ("values", "indices"))):
+class _Selected(NamedTuple):
+    values: Any
+    indices: Any
+
+
+class TopK(_Selected):
     """The k largest or smallest values: ``values, indices = kith.topk(...)``.
 
     Attributes
@@ -69,6 +76,4 @@ class TopK(namedtuple("TopK", ("values", "indices"))):
         Of equal values the smaller index comes first; NaN comes last.
     """
 
-    values: Any
-    indices: Any
     __slots__ = ()

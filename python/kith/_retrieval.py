@@ -96,8 +96,8 @@ def _scales(image: Any, name: str) -> list[Any]:
     return [readable(scale, name) for scale in image]
 
 
-def retrieve(images: Sequence[Any], k: int = 10, *, asked: Sequence[int] | None = None, form: str = "nearest",
-             both_ways: bool = False, metric: str = "euclidean", p: float = 2.0, inverse_covariance: Any = None,
+def retrieve(images: Sequence[Any], k: int = 10, *, asked: Sequence[int] | np.ndarray[Any, Any] | None = None,
+             form: str = "nearest", both_ways: bool = False, metric: str = "euclidean", p: float = 2.0, inverse_covariance: Any = None,
              variances: Any = None, device: str = "auto", threads: int = 0, memory: int = 0, progress: Progress = None) -> Retrieved:
     """Images in the order of their patches' divergences (Garcia, Debreuve and Barlaud 2008; Piro et al. 2008).
 
@@ -108,7 +108,7 @@ def retrieve(images: Sequence[Any], k: int = 10, *, asked: Sequence[int] | None 
         in place of a list is one scale.
     k : int
         The neighbour whose distance is taken; below each n.
-    asked : list of int, optional
+    asked : list or array of int, optional
         The images that ask; all of them where it is not given.
     form, metric, p, inverse_covariance, variances
         As in `kith.information.kl_divergence`, of which the divergences are, summed over the scales.

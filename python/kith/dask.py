@@ -21,6 +21,7 @@ import dask.array as da
 import numpy as np
 
 from . import groundtruth as _jobs
+from ._arguments import Progress
 from ._chunks import Chunk, Wanted, look_at, searched, wanted
 from ._results import Neighbors
 
@@ -117,7 +118,8 @@ def graph(points: Any, k: int, *, include_self: bool = False, metric: str = "sqe
     return _searched(base, base, want)
 
 
-def groundtruth(folder: Any, **how: Any) -> Any:
+def groundtruth(folder: Any, *, lease: float = 60.0, strict: bool = False, device: str = "auto", memory: int = 0,
+                threads: int = 1, path: str = "", isa: str = "", progress: Progress = None) -> Any:
     """The units of a ground-truth job that are not done, as a lazy Dask object: computed, it does them and gives their number.
 
     Every worker must see the folder and the job's files under the same paths. Units that others do meanwhile, of Dask or
@@ -127,8 +129,10 @@ def groundtruth(folder: Any, **how: Any) -> Any:
     ----------
     folder : path
         Of the job (`kith.groundtruth.init`).
-    **how
-        The named arguments of `kith.groundtruth.run_unit`; ``threads`` is 1 where it is not given.
+    lease, strict, device, memory, path, isa, progress
+        As in `kith.groundtruth.run_unit`, of each unit.
+    threads : int
+        As in `search`.
 
     Returns
     -------
@@ -150,9 +154,9 @@ def groundtruth(folder: Any, **how: Any) -> Any:
     >>> kith.groundtruth.status(folder).complete
     True
     """
-    how = {"threads": 1, **how}
     run = dask.delayed(_jobs.run_unit, pure=False)
-    done = [run(str(folder), tuple(unit), **how) for unit in _jobs.units(folder)]
+    done = [run(str(folder), tuple(unit), lease=lease, strict=strict, device=device, memory=memory, threads=threads, path=path,
+                isa=isa, progress=progress) for unit in _jobs.units(folder)]
     return dask.delayed(sum)(done)
 
 

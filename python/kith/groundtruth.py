@@ -29,6 +29,7 @@ import numpy as np
 from . import _core
 from ._arguments import Progress, _flag, _integer, _metric, _number, _out, _rows, _settings, _text, _wrong
 from ._arrays import readable
+from ._containers import rows_of
 from ._kinds import on_host
 from ._results import Neighbors
 from ._search import Out
@@ -149,7 +150,8 @@ def init(folder: Folder, points: Any, queries: Any = None, k: int = 10, *, metri
         Made where it is not there.
     points : array of shape (n, d), path, or list of paths
         An array, as `kith.search` takes it, is written to a new file in the folder (``points-*.npy``). Files (npy, fbin, fvecs, u8bin,
-        ...; ids count through them in their order) are read where they are, by each worker: they must stay as they are.
+        ...; ids count through them in their order) are read where they are, by each worker: they must stay as they are. HDF5
+        (``FILE.hdf5/NAME``) and Parquet are read here, by h5py and pyarrow, and written to the folder as arrays are.
     queries : array of shape (q, d) or path, optional
         Likewise (``queries-*.npy``). None: a graph of the points, each one's neighbours among the others.
     k : int
@@ -500,9 +502,15 @@ def _status(found: dict[str, Any]) -> Status:
 def _files(rows: Any, name: str, folder: str, written: list[str]) -> list[str]:
     """The paths, or that of the array, which is written into the folder: a new file, added to `written`."""
     if isinstance(rows, (str, os.PathLike)):
-        return [os.fspath(rows)]
+        path = os.fspath(rows)
+        held = rows_of(path, name) if isinstance(path, str) else None
+        return [path] if held is None else _written(held, name, folder, written)
     if isinstance(rows, Sequence) and rows and all(isinstance(row, (str, os.PathLike)) for row in rows):
-        return [os.fspath(row) for row in rows]
+        return [path for row in rows for path in _files(row, name, folder, written)]
+    return _written(rows, name, folder, written)
+
+
+def _written(rows: Any, name: str, folder: str, written: list[str]) -> list[str]:
     array = on_host(readable(rows, name))
     if _rows(array, name) < 1:
         raise ValueError(f"{name}: 0 rows; expected at least 1")

@@ -46,7 +46,7 @@ class KNNIndex(_theirs.KNNIndex):
 
     def build(self) -> tuple[Any, Any]:
         """(indices, distances) of the points among themselves, each without itself."""
-        self.index = Index(self.data, metric=self.metric, threads=max(self.n_jobs, 0), **(self.metric_params or {}))
+        self.index: Index = Index(self.data, metric=self.metric, threads=max(self.n_jobs, 0), **(self.metric_params or {}))
         found = self.index.graph(self.k, f64=True)
         return np.asarray(found.indices), np.asarray(found.distances)
 

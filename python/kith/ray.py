@@ -19,6 +19,7 @@ import numpy as np
 import ray
 
 from . import groundtruth as _jobs
+from ._arguments import Progress
 from ._arrays import readable
 from ._chunks import Chunk, Wanted, look_at, searched, wanted
 from ._kinds import on_host
@@ -119,7 +120,9 @@ def graph(points: Any, k: int, *, include_self: bool = False, metric: str = "sqe
     return _searched(base, base, want, options)
 
 
-def groundtruth(folder: Any, *, options: dict[str, Any] | None = None, **how: Any) -> Any:
+def groundtruth(folder: Any, *, options: dict[str, Any] | None = None, lease: float = 60.0, strict: bool = False,
+                device: str = "auto", memory: int = 0, threads: int = 1, path: str = "", isa: str = "",
+                progress: Progress = None) -> Any:
     """The units of a ground-truth job that are not done, as tasks of Ray.
 
     Every worker must see the folder and the job's files under the same paths. Units that others do meanwhile, of Ray or
@@ -131,8 +134,10 @@ def groundtruth(folder: Any, *, options: dict[str, Any] | None = None, **how: An
         Of the job (`kith.groundtruth.init`).
     options : dict, optional
         As in `search`.
-    **how
-        The named arguments of `kith.groundtruth.run_unit`; ``threads`` is 1 where it is not given.
+    lease, strict, device, memory, path, isa, progress
+        As in `kith.groundtruth.run_unit`, of each unit.
+    threads : int
+        As in `search`.
 
     Returns
     -------
@@ -152,7 +157,9 @@ def groundtruth(folder: Any, *, options: dict[str, Any] | None = None, **how: An
     >>> ray.get(kith.ray.groundtruth(folder))
     2
     """
-    engine, how = _Ray(options), {"threads": 1, **how}
+    engine = _Ray(options)
+    how = {"lease": lease, "strict": strict, "device": device, "memory": memory, "threads": threads, "path": path, "isa": isa,
+           "progress": progress}
     units = _jobs.units(folder)
     return engine.task(_sum, *(engine.task(_unit, str(folder), tuple(unit), how) for unit in units))
 

@@ -458,9 +458,9 @@ class DBSCAN(_clusters.DBSCAN):  # type: ignore[misc,unused-ignore]
             return super().fit(X, y, sample_weight)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, rows)
         core, labels = density_clusters(nearest._index(metric), self.eps, self.min_samples, weights, nearest._threads())
-        self.core_sample_indices_ = np.flatnonzero(core)
+        self.core_sample_indices_: np.ndarray[Any, Any] = np.flatnonzero(core)
         self.labels_ = labels
-        self.components_ = rows[self.core_sample_indices_].copy()
+        self.components_: np.ndarray[Any, Any] = rows[self.core_sample_indices_].copy()
         return self
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from pynndescent import NNDescent
 
+from ._arguments import Progress
 from ._arrays import readable
 from ._index import Index
 from ._kinds import on_host
@@ -34,7 +35,7 @@ class SearchIndex(NNDescent):
 
     Parameters
     ----------
-    points, n_neighbors, metric, **how
+    points, n_neighbors, metric, p, inverse_covariance, variances, packed_bits, device, memory, threads, isa, progress, missing
         As in `precomputed_knn`.
 
     Attributes
@@ -43,11 +44,16 @@ class SearchIndex(NNDescent):
         Of the points among themselves, each with itself first.
     """
 
-    def __init__(self, points: Any, n_neighbors: int = 15, metric: str = "euclidean", **how: Any) -> None:
+    def __init__(self, points: Any, n_neighbors: int = 15, metric: str = "euclidean", *, p: float = 2.0,
+                 inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False, device: str = "auto",
+                 memory: int = 0, threads: int = 0, isa: str = "", progress: Progress = None, missing: str = "warn") -> None:
         self._raw_data = on_host(readable(points, "points"))
-        _as_umaps(metric, self._raw_data, how)
-        self.n_neighbors, self.metric = n_neighbors, metric
-        self._how = how
+        _as_umaps(metric, self._raw_data, inverse_covariance, variances)
+        self.n_neighbors: int = n_neighbors
+        self.metric: str = metric
+        self._how: dict[str, Any] = {
+            "p": p, "inverse_covariance": inverse_covariance, "variances": variances, "packed_bits": packed_bits,
+            "device": device, "memory": memory, "threads": threads, "isa": isa, "progress": progress, "missing": missing}
         self._angular_trees = False  # UMAP asks, to choose an epsilon that nothing depends on here
         self._index: Index | None = None
         self._graph: tuple[Any, Any] | None = None
@@ -95,7 +101,7 @@ class SearchIndex(NNDescent):
         self.__dict__.update(state)
 
 
-def _as_umaps(metric: str, points: Any, how: dict[str, Any]) -> None:
+def _as_umaps(metric: str, points: Any, inverse_covariance: Any, variances: Any) -> None:
     """A ValueError of metrics that UMAP has under kith's name with other distances."""
     if metric == "hellinger":  # UMAP scales rows
         sums = points.sum(1, dtype=np.float64)
@@ -103,9 +109,9 @@ def _as_umaps(metric: str, points: Any, how: dict[str, Any]) -> None:
         if len(other):
             raise ValueError(f"points: row {other[0]} sums to {sums[other[0]]:.6g}; expected 1 of each, to which UMAP's 'hellinger' "
                              "scales rows: give points / points.sum(1, keepdims=True) to both")
-    for name, parameter, theirs in (("seuclidean", "variances", "numpy.ones(d)"),
-                                    ("mahalanobis", "inverse_covariance", "numpy.eye(d)")):
-        if metric == name and how.get(parameter) is None:
+    for name, parameter, given, theirs in (("seuclidean", "variances", variances, "numpy.ones(d)"),
+                                           ("mahalanobis", "inverse_covariance", inverse_covariance, "numpy.eye(d)")):
+        if metric == name and given is None:
             raise ValueError(f"{parameter}: missing; expected what UMAP has in metric_kwds, as its {name!r} estimates nothing from the "
                              f"points: without metric_kwds {theirs}")
 
@@ -118,7 +124,10 @@ def _int32(indices: Any) -> Any:
     return on_host(indices).astype(np.int32, copy=False)
 
 
-def precomputed_knn(points: Any, n_neighbors: int = 15, *, metric: str = "euclidean", **how: Any) -> PrecomputedKNN:
+def precomputed_knn(points: Any, n_neighbors: int = 15, *, metric: str = "euclidean", p: float = 2.0,
+                    inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False, device: str = "auto",
+                    memory: int = 0, threads: int = 0, isa: str = "", progress: Progress = None,
+                    missing: str = "warn") -> PrecomputedKNN:
     """The neighbours of all points and what finds those of new ones, for ``umap.UMAP(n_neighbors=..., precomputed_knn=...)``.
 
     Parameters
@@ -130,8 +139,8 @@ def precomputed_knn(points: Any, n_neighbors: int = 15, *, metric: str = "euclid
     metric : str
         UMAP's, where `kith.search` has it of the same name. For ``"hellinger"`` rows must sum to 1, to which UMAP scales them;
         ``"seuclidean"`` and ``"mahalanobis"`` take their parameter, which UMAP does not estimate.
-    **how
-        Named arguments of `kith.Index`: the metric's, device, threads, memory.
+    p, inverse_covariance, variances, packed_bits, device, memory, threads, isa, progress, missing
+        As in `kith.Index`, which is made of the points.
 
     Returns
     -------
@@ -151,5 +160,7 @@ def precomputed_knn(points: Any, n_neighbors: int = 15, *, metric: str = "euclid
            [1, 0],
            [2, 1]], dtype=int32)
     """
-    index = SearchIndex(points, n_neighbors, metric, **how)
+    index = SearchIndex(points, n_neighbors, metric, p=p, inverse_covariance=inverse_covariance, variances=variances,
+                        packed_bits=packed_bits, device=device, memory=memory, threads=threads, isa=isa, progress=progress,
+                        missing=missing)
     return PrecomputedKNN(*index.neighbor_graph, index)

@@ -273,3 +273,39 @@ def test_tables_in_text(tmp_path: Path) -> None:
     for how, message in (({"header": "yes"}, "header: str"), ({"decimal": ","}, "decimal: ','"), ({"skip": -1}, "skip: -1")):
         with pytest.raises((TypeError, ValueError), match=message):
             jobs.init(tmp_path / "refused", table, k=1, **how)
+
+
+def test_hdf5_and_parquet(tmp_path: Path) -> None:
+    """By h5py and pyarrow, written into the folder as arrays are."""
+    h5py, arrow, parquet = (pytest.importorskip(name) for name in ("h5py", "pyarrow", "pyarrow.parquet"))
+    points, queries = (np.random.default_rng(seed).random((rows, 4), np.float32) for seed, rows in ((0, 90), (1, 7)))
+    exact = kith.search(points, queries, 3)
+    with h5py.File(tmp_path / "both.hdf5", "w") as file:
+        file["train"], file["test"], file["other"] = points, queries, points[:5]
+    parquet.write_table(arrow.table({f"c{i}": column for i, column in enumerate(points.T)}), tmp_path / "points.parquet")
+    both = str(tmp_path / "both.hdf5")
+    for name, base in (("a", both), ("b", f"{both}/train"), ("c", tmp_path / "points.parquet")):
+        job = jobs.init(tmp_path / name, base, both, k=3)
+        assert (job.points, job.queries, job.outside) == (90, 7, ())
+        jobs.run(tmp_path / name)
+        assert (jobs.merge(tmp_path / name).indices == exact.indices).all()
+    job = jobs.init(tmp_path / "d", [f"{both}/other", f"{both}/train"], both, k=3)
+    assert job.points == 95
+    with pytest.raises(ValueError, match="has no data set 'tain'; expected one of other, test, train"):
+        jobs.init(tmp_path / "e", f"{both}/tain", both)
+    with pytest.raises(OSError, match="nothing.h5: no such HDF5 file"):
+        jobs.init(tmp_path / "e", str(tmp_path / "nothing.h5"), both)
+    with pytest.raises(ValueError, match="expected the name of a Parquet file and nothing behind it"):
+        jobs.init(tmp_path / "e", f"{tmp_path}/points.parquet/c0", both)
+
+
+@pytest.mark.parametrize(("file", "package", "extra"), [("a.hdf5", "h5py", "hdf5"), ("a.parquet", "pyarrow", "arrow")])
+def test_packages_that_read_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, package: str, extra: str) -> None:
+    (tmp_path / file).touch()
+    pytest.importorskip(package)
+    with pytest.raises(OSError, match=f"{file}: .*(0 bytes|signature)"):
+        jobs.init(tmp_path / "job", str(tmp_path / file))
+    for module in {package, *(module for module in sys.modules if module.startswith(f"{package}."))}:
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match=rf"^points: .*{file} is read by {package}, which is not installed: pip install kith-knn\[{extra}\]"):
+        jobs.init(tmp_path / "job", str(tmp_path / file))
