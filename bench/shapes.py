@@ -289,7 +289,7 @@ def measured(np, kith, s, settings):
                "regret": times[""] / times[best] - 1, "differ": differ,
                "forced": {p: {"seconds": times[p], "estimate": estimates[p], "ran": ran[p]} for p in times if p},
                "rivals": theirs}
-    if estimates[""]:
+    if estimates[""] and not settings.on_device:  # they are of arrays in host memory
         row["ratio"] = estimates[""] / times[""]
     if theirs:
         row["rival"], row["rival_ratio"] = min(theirs, key=theirs.get), min(theirs.values()) / times[""]
@@ -312,7 +312,7 @@ def off(ratio):
 def summary(np, found):
     ratios = np.array([r["ratio"] for r in found if "ratio" in r])
     regrets = np.array([r["regret"] for r in found])
-    all_paths = np.array([f["estimate"] / f["seconds"] for r in found for f in r["forced"].values() if f["estimate"]])
+    all_paths = np.array([f["estimate"] / f["seconds"] for r in found for f in r["forced"].values() if f["estimate"] and "ratio" in r])
     theirs = np.array([r["rival_ratio"] for r in found if "rival_ratio" in r])
 
     def spread(values):

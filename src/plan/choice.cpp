@@ -282,9 +282,9 @@ Path filter_on_gpu(const Request& r, const Machine& m) {
     return Path::exact;
 }
 
-double seconds_on_gpu(const CostRates& rates, Path path, const Request& r) {
+Cost cost_on_gpu(const CostRates& rates, Path path, const Request& r) {
     const bool ready = r.prepared || r.chunk_points > 0;
-    return cost_of(rates, path, r, ready, 0).seconds;
+    return cost_of(rates, path, r, ready, 0);
 }
 
 // Whether the full scan takes less than a filter, of which most is what few pairs do not repay.
@@ -292,7 +292,7 @@ double seconds_on_gpu(const CostRates& rates, Path path, const Request& r) {
 bool scan_takes_less(Path filter, const Request& r) {
     if (r.ahead || r.all_points || r.metric.user) return false;
     const CostRates& rates = built_in_costs("sm_90a");
-    return seconds_on_gpu(rates, Path::exact, r) < seconds_on_gpu(rates, filter, r);
+    return cost_on_gpu(rates, Path::exact, r).seconds < cost_on_gpu(rates, filter, r).seconds;
 }
 
 // Why a GPU scans instead of filtering, behind the path's sentence; nothing: it filters.
@@ -327,6 +327,16 @@ Choice choose_on_gpu(const Request& r, const Machine::Device& device, const Mach
     return {filter, ""};
 }
 
+// As planned_seconds(). A metric whose rates are only assumed has none here: they decide a choice,
+// on the safe side, but are no estimate.
+double planned_on_gpu(const CostRates& rates, const Request& r, const Plan& plan) {
+    const bool sampled = !plan.forced && looks_at_less(plan.path);
+    const Cost own = cost_on_gpu(rates, sampled ? Path::gemm_f16 : plan.path, r);
+    if (own.assumed) return std::numeric_limits<double>::infinity();
+    return sampled ? std::min(own.seconds, cost_on_gpu(rates, Path::gemm_i8, r).seconds)
+                   : own.seconds;
+}
+
 }  // namespace
 
 std::string first_of(const Request& r, bool gpu) {
@@ -356,13 +366,7 @@ Choice choose_path(const Request& r, const Machine::Device* device, const Machin
 }
 
 double planned_seconds(const CostRates& rates, const Request& request, const Plan& plan) {
-    if (plan.device != host_memory) {
-        const bool sampled = !plan.forced && looks_at_less(plan.path);
-        const double filtered =
-            seconds_on_gpu(rates, sampled ? Path::gemm_f16 : plan.path, request);
-        return sampled ? std::min(filtered, seconds_on_gpu(rates, Path::gemm_i8, request))
-                       : filtered;
-    }
+    if (plan.device != host_memory) return planned_on_gpu(rates, request, plan);
     const CpuCosts costs(rates, request, plan.threads);
     const bool sampled = !plan.forced && looks_at_less(plan.path);
     if (!sampled) return costs.of(plan.path).seconds;

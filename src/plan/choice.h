@@ -22,7 +22,7 @@ Choice choose_path(const Request& request, const Machine::Device* device, const 
 // rates are absent.
 double planned_seconds(const CostRates& rates, const Request& request, const Plan& plan);
 
-// The strategy of the CPU that Options::path puts ahead of the planner's choice; "": none.
+// The strategy that Options::path puts ahead of the planner's choice; "": none.
 std::string first_of(const Request& request, bool gpu);
 // The path whose tiles a tree's plan has on a GPU, for queries that look at too many points.
 Path behind_tree(const Request& request, const Machine::Device& device, const Machine& machine);

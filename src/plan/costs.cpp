@@ -288,6 +288,9 @@ Cost cost_of(const CostRates& rates, Path path, const Request& request, bool rea
     if (!own) return {.seconds = std::numeric_limits<double>::infinity()};
     const Terms work = work_of(path, request, ready, threads);
     Cost cost;
+    cost.assumed = own->metric.empty() && std::ranges::any_of(rates.paths, [&](const auto& each) {
+                       return each.path == rated && !each.metric.empty();
+                   });
     for (std::size_t i = 0; i < work.size(); ++i) {
         const auto term = static_cast<Term>(i);
         const double seconds = work[i] * own->seconds[i];

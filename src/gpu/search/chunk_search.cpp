@@ -6,7 +6,7 @@
 
 #include "gpu/filter/levels.h"
 #include "gpu/filter/lists/candidate_lists.h"
-#include "gpu/points/prepare_formula.h"
+#include "gpu/points/formula/prepare_formula.h"
 #include "gpu/points/repeats.h"
 #include "gpu/primitives/gather.h"
 #include "gpu/runtime/with_room.h"

@@ -6,7 +6,7 @@
 #include "gpu/filter/lists/candidate_lists.h"
 #include "gpu/filter/tuning.h"
 #include "gpu/metric/user.h"
-#include "gpu/points/prepare_formula.h"
+#include "gpu/points/formula/prepare_formula.h"
 #include "gpu/points/repeats.h"
 #include "gpu/primitives/sort/sort_rows.h"
 #include "gpu/runtime/memory/pinned_words.h"

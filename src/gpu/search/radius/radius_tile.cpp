@@ -5,9 +5,10 @@
 #include <cmath>
 
 #include "gpu/metric/user.h"
-#include "gpu/points/prepare_formula.h"
+#include "gpu/points/formula/prepare_formula.h"
 #include "gpu/runtime/memory/pinned_words.h"
 #include "gpu/search/operands.h"
+#include "gpu/search/scan_keys.h"
 
 namespace kith::gpu {
 
@@ -333,47 +334,20 @@ void scan_within(const SearchContext& context, const Chunk& chunk, const BallQue
                  std::int64_t query_tile, std::int64_t point_tile, RadiusFound& found) {
     const DeviceMetric& metric = context.points.metric;
     cudaStream_t stream = context.stream;
-    const std::int64_t n = chunk.points.rows.count, d = metric.params.d;
+    const std::int64_t n = chunk.points.rows.count;
     const std::int64_t step = std::min(query_tile, all.count()), tile = std::min(point_tile, n);
-    Buffer<double> query_values(step * d, stream), point_values(tile * d, stream);
-    Buffer<std::uint64_t> keys(step * tile, stream);
     Buffer<double> reported(all.balls.asks ? step * tile : 0, stream);
     Buffer<std::int32_t> within(step, stream);
     Buffer<std::int64_t> offsets(found.counts_only ? 0 : step + 1, stream);
     for (std::int64_t from = 0; from < all.count(); from += step) {
         const BallQueries queries = all.part(from, std::min(step, all.count() - from));
         const std::int64_t q = queries.count();
-        if (metric.kernels)
-            metric.kernels->convert(queries.rows, query_values.get(), metric.params, stream);
-        else user_convert(queries.rows.rows, query_values.get(), d, stream);
-        for (std::int64_t first = 0; first < n; first += tile) {
-            const std::int64_t count = std::min(tile, n - first);
-            const PreparedRows points = chunk.points.prepared(first, count);
-            const ScanTile scan{query_values.get(),
-                                point_values.get(),
-                                queries.rows.aux,
-                                points.aux,
-                                queries.rows.nan,
-                                points.nan,
-                                q,
-                                count,
-                                first,
-                                queries.self,
-                                keys.get(),
-                                tile};
-            if (metric.kernels) {
-                metric.kernels->convert(points, point_values.get(), metric.params, stream);
-                metric.kernels->scan(scan, metric.params, stream);
-            } else {
-                user_convert(points.rows, point_values.get(), d, stream);
-                user_scan(scan, metric.spec, stream);
-            }
-            if (all.balls.asks)
-                report_distances(metric, keys.get(), reported.get(), q * tile, stream);
+        const auto take = [&](std::uint64_t* keys, std::int64_t first, std::int64_t count) {
+            if (all.balls.asks) report_distances(metric, keys, reported.get(), q * tile, stream);
             const RankedPairs pairs{.q = q,
                                     .count = count,
                                     .stride = tile,
-                                    .keys = keys.get(),
+                                    .keys = keys,
                                     .reported = reported.get(),
                                     .first = static_cast<std::uint32_t>(first)};
             within.clear_to(0);
@@ -390,7 +364,8 @@ void scan_within(const SearchContext& context, const Chunk& chunk, const BallQue
                 if (found.entries > found.most && found.q > 1) throw TooManyWithin{found.q / 2};
             }
             cancel_if_asked(context);
-        }
+        };
+        scan_keys_of(chunk, metric, queries.rows, queries.self, tile, stream, take);
     }
     InFlight(stream).wait("search by radius");
     context.report.candidates += static_cast<double>(all.count()) * static_cast<double>(n);

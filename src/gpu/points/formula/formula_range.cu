@@ -1,5 +1,5 @@
 // Kernels of formula_range.h. A warp owns a row.
-#include "gpu/points/formula_range.h"
+#include "gpu/points/formula/formula_range.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/launch.h"
 

@@ -1,5 +1,5 @@
 // Chooses a formula's form from a sample; see prepare_formula.h.
-#include "gpu/points/prepare_formula.h"
+#include "gpu/points/formula/prepare_formula.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "exact/rounding.h"
 #include "formula/error_bound.h"
 #include "gpu/filter/direct/direct.h"
-#include "gpu/points/formula_range.h"
+#include "gpu/points/formula/formula_range.h"
 #include "gpu/points/sample.h"
 
 namespace kith::gpu {

@@ -1,0 +1,48 @@
+// The canonical distance of every pair of some queries and the points of a chunk.
+#pragma once
+
+#include <algorithm>
+
+#include "gpu/metric/user.h"
+#include "gpu/points/points.h"
+
+namespace kith::gpu {
+
+// Enqueues, for one tile of `tile` points after the other, their distance keys to the queries, and
+// calls use(keys, first, count): keys of points [first, first + count) of the chunk, `tile` apart
+// for each query, on the device until the next call. `self`: the id that each query leaves out, or
+// null. Values in binary64 and keys take q d, tile d and q tile numbers.
+template <class Use>
+void scan_keys_of(const Chunk& chunk, const DeviceMetric& metric, const PreparedRows& queries,
+                  const std::int64_t* self, std::int64_t tile, cudaStream_t stream, Use use) {
+    const std::int64_t q = queries.rows.count, n = chunk.points.rows.count, d = metric.params.d;
+    const Buffer<double> query_values(q * d, stream), point_values(tile * d, stream);
+    const Buffer<std::uint64_t> keys(q * tile, stream);
+    const auto convert = [&](const PreparedRows& rows, double* values) {
+        if (metric.kernels) metric.kernels->convert(rows, values, metric.params, stream);
+        else user_convert(rows.rows, values, d, stream);
+    };
+    convert(queries, query_values.get());
+    for (std::int64_t first = 0; first < n; first += tile) {
+        const std::int64_t count = std::min(tile, n - first);
+        const PreparedRows points = chunk.points.prepared(first, count);
+        convert(points, point_values.get());
+        const ScanTile scan{query_values.get(),
+                            point_values.get(),
+                            queries.aux,
+                            points.aux,
+                            queries.nan,
+                            points.nan,
+                            q,
+                            count,
+                            first,
+                            self,
+                            keys.get(),
+                            tile};
+        if (metric.kernels) metric.kernels->scan(scan, metric.params, stream);
+        else user_scan(scan, metric.spec, stream);
+        use(keys.get(), first, count);
+    }
+}
+
+}  // namespace kith::gpu
