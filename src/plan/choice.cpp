@@ -287,16 +287,27 @@ Cost cost_on_gpu(const CostRates& rates, Path path, const Request& r) {
     return cost_of(rates, path, r, ready, 0);
 }
 
+// How many times as long as the GPU of the rates one takes for binary64: those of data centres have
+// units for it.
+double binary64_factor(const Machine::Device& device) {
+    constexpr int with_units[] = {80, 90, 100};
+    constexpr double without = 32;
+    return std::ranges::find(with_units, device.capability) != std::end(with_units) ? 1 : without;
+}
+
 // Whether the full scan takes less than a filter, of which most is what few pairs do not repay.
 // Points that are prepared ahead get a filter, as a scan can be chosen by each call.
-bool scan_takes_less(Path filter, const Request& r) {
+bool scan_takes_less(Path filter, const Request& r, const Machine::Device& device) {
     if (r.ahead || r.all_points || r.metric.user) return false;
     const CostRates& rates = built_in_costs("sm_90a");
-    return cost_on_gpu(rates, Path::exact, r).seconds < cost_on_gpu(rates, filter, r).seconds;
+    const Cost scan = cost_on_gpu(rates, Path::exact, r);
+    return scan.seconds + (binary64_factor(device) - 1) * scan.pairs <
+           cost_on_gpu(rates, filter, r).seconds;
 }
 
 // Why a GPU scans instead of filtering, behind the path's sentence; nothing: it filters.
-std::optional<std::string> why_scanned(Path filter, const Request& r) {
+std::optional<std::string> why_scanned(Path filter, const Request& r,
+                                       const Machine::Device& device) {
     const double share =
         static_cast<double>(r.shape.k) / static_cast<double>(std::max<std::int64_t>(1, r.shape.n));
     // Costs tell more precisely up to a larger share; a formula and a radius have none.
@@ -307,7 +318,7 @@ std::optional<std::string> why_scanned(Path filter, const Request& r) {
     const bool serves = filter != Path::exact && r.shape.d <= most_dimensions(r.metric) &&
                         !(r.metric.user && few_pairs(r.shape));
     if (!serves) return why_unfiltered(r);
-    if (scan_takes_less(filter, r)) return ", which takes less for so few pairs";
+    if (scan_takes_less(filter, r, device)) return ", which takes less for so few pairs";
     return std::nullopt;
 }
 
@@ -319,7 +330,8 @@ Choice choose_on_gpu(const Request& r, const Machine::Device& device, const Mach
     const auto tree = std::ranges::find(paths(), Path::tree, &PathFacts::path);
     if (serves(*tree) && r.leaves_out && gpu_tree_may_pay(r, device, filter == Path::direct_f32))
         return {Path::tree, ""};
-    if (const std::optional<std::string> why = why_scanned(filter, r)) return {Path::exact, *why};
+    if (const std::optional<std::string> why = why_scanned(filter, r, device))
+        return {Path::exact, *why};
     for (const PathFacts& path : paths())
         if (filter == Path::gemm_f16 && looks_at_less(path.path) && path.path != Path::gemm_i8 &&
             serves(path) && r.leaves_out && gpu_sample_may_pay(path.path, r, device))

@@ -286,7 +286,10 @@ Cost cost_of(const CostRates& rates, Path path, const Request& request, bool rea
                                                                  : Path::gemm_f32;
     const PathRates* const own = rates_of(rates, rated, name(request.metric.id));
     if (!own) return {.seconds = std::numeric_limits<double>::infinity()};
-    const Terms work = work_of(path, request, ready, threads);
+    Terms work = work_of(path, request, ready, threads);
+    // A scan by a matrix takes d products for each coordinate.
+    if (path == Path::exact && request.metric.traits.whole_vector)
+        of(work, Term::pair_value) *= static_cast<double>(request.shape.d);
     Cost cost;
     cost.assumed = own->metric.empty() && std::ranges::any_of(rates.paths, [&](const auto& each) {
                        return each.path == rated && !each.metric.empty();
@@ -300,6 +303,7 @@ Cost cost_of(const CostRates& rates, Path path, const Request& request, bool rea
             cost.prepare += seconds;
         if (term == Term::call || term == Term::wake || term == Term::sample_value)
             cost.sample += seconds;
+        if (term == Term::pair || term == Term::pair_value) cost.pairs += seconds;
     }
     return cost;
 }

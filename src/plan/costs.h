@@ -67,6 +67,7 @@ struct Cost {
     double seconds = 0;  // infinity where the path has no rates
     double prepare = 0;  // of them those for the points
     double sample = 0;   // and those that are spent where a sample says that the path does not pay
+    double pairs = 0;    // and those for comparing
     bool assumed = false;  // by rates of other metrics: this one's have not been measured
 };
 Cost cost_of(const CostRates& rates, Path path, const Request& request, bool ready, int threads);

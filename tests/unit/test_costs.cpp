@@ -181,6 +181,18 @@ TEST(CostsOfAGpu, LeaveAFilterWhereTheyAreNotKnown) {
     Request within = few;
     within.all_points = true;
     EXPECT_EQ(Path::gemm_f16, of_gpu(within));
+    // A GPU without units for binary64 scans what takes next to nothing.
+    Machine slow = machine_of("avx512", 1);
+    slow.devices = {{"GPU", 89, std::int64_t{20} << 30, 128}};
+    Request some = of({3000, 200, 300, 5, kith::ElementType::f32, false});
+    some.leaves_out = false;
+    EXPECT_EQ(Path::exact, of_gpu(some));
+    EXPECT_EQ(Path::gemm_f16, choose_path(some, slow.devices.data(), slow).path);
+    EXPECT_EQ(Path::exact, choose_path(of({100, 1, 8, 5, kith::ElementType::f32, false}), slow.devices.data(), slow).path);
+    // A scan by a matrix takes d products for each coordinate.
+    Request matrix = some;
+    matrix.metric.traits.whole_vector = true;
+    EXPECT_EQ(Path::gemm_f16, of_gpu(matrix));
     // The rates of Hopper are those of all GPUs.
     EXPECT_EQ(&built_in_costs("sm_90a"), &built_in_costs("sm_80"));
 }
