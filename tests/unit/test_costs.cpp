@@ -188,7 +188,8 @@ TEST(CostsOfAGpu, LeaveAFilterWhereTheyAreNotKnown) {
     some.leaves_out = false;
     EXPECT_EQ(Path::exact, of_gpu(some));
     EXPECT_EQ(Path::gemm_f16, choose_path(some, slow.devices.data(), slow).path);
-    EXPECT_EQ(Path::exact, choose_path(of({100, 1, 8, 5, kith::ElementType::f32, false}), slow.devices.data(), slow).path);
+    EXPECT_EQ(Path::exact,
+              choose_path(of({100, 1, 8, 5, kith::ElementType::f32, false}), slow.devices.data(), slow).path);
     // A scan by a matrix takes d products for each coordinate.
     Request matrix = some;
     matrix.metric.traits.whole_vector = true;

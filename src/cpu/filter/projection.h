@@ -9,8 +9,8 @@
 
 #include "cpu/filter/bound.h"
 #include "cpu/filter/tile/tile.h"
-#include "cpu/tuning.h"
 #include "cpu/primitives/buffer.h"
+#include "cpu/tuning.h"
 #include "exact/bounds/projection_error.h"
 #include "exact/report/progress.h"
 #include "metric/metric.h"

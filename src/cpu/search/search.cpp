@@ -4,10 +4,10 @@
 
 #include "cpu/backend.h"
 #include "cpu/filter/tile/tile.h"
-#include "cpu/tuning.h"
 #include "cpu/metric/kernels.h"
 #include "cpu/search/filter_search.h"
 #include "cpu/search/row_filter.h"
+#include "cpu/tuning.h"
 #include "exact/report/fallbacks.h"
 
 namespace kith::cpu {

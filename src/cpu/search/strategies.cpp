@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "cpu/tuning.h"
 #include "cpu/search/row_filter.h"
+#include "cpu/tuning.h"
 
 namespace kith::cpu {
 

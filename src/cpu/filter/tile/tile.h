@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <limits>
 
-#include "cpu/tuning.h"
 #include "cpu/simd/isa.h"
+#include "cpu/tuning.h"
 #include "exact/ceil_div.h"
 #include "exact/direct_form.h"
 
