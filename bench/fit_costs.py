@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fits the rates of the planner's costs (src/plan/costs.h) to records of shapes.py, and says what choosing by them takes.
 
-usage: fit_costs.py RECORD... [--check RECORD...] [--name NAME --source TEXT [--threads-as FILE] --out FILE] [--serial-merge] [--verbose SHAPES]
+usage: fit_costs.py RECORD... [--scans-of RECORD...] [--check RECORD...] [--name NAME --source TEXT [--threads-as FILE] --out FILE] [--serial-merge] [--verbose SHAPES]
 (needs numpy and scipy)
 
 The time of a path is a sum of terms, work times rate: the work of a shape is work() here and costs.cpp there, the rates are
@@ -332,6 +332,7 @@ def text(name, source, rates):
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("records", nargs="+", type=pathlib.Path)
+    p.add_argument("--scans-of", nargs="*", type=pathlib.Path, default=[], help="records of which only the scan and the tree count")
     p.add_argument("--check", nargs="*", type=pathlib.Path, default=[])
     p.add_argument("--name", default="")
     p.add_argument("--source", default="")
@@ -343,6 +344,10 @@ def main():
     global serial_merge
     serial_merge = settings.serial_merge
     documents = [json.loads(f.read_text()) for f in settings.records]
+    for doc in [json.loads(f.read_text()) for f in settings.scans_of]:
+        for s in doc["shapes"]:
+            s["forced"] = {path: f for path, f in s["forced"].items() if path in ("exact", "tree")}
+        documents.append(doc)
     rates = fit(documents, settings.verbose)
     about("fitted", documents, rates, settings.verbose)
     if settings.check:

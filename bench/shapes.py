@@ -10,7 +10,8 @@ A shape is n, q, d, k, a metric, an element type, a kind of data, and whether th
 Points and queries are in host memory, or with --on-device in that of the GPU (torch). Each way (the planner's own, every path
 that can be forced, every rival) is called in turn, each round begins with another one; the least of R rounds counts, of a way
 five times slower than the fastest the first one. Where the planner's plan is that of a forced path, attempt for attempt, both
-are the same work, and the least of both counts. All of kith's have to agree in every bit. Ratio: estimate (of kith plan, or by the rates of --machine) over time; regret: the planner's time over that of the
+are the same work, and the least of both counts. All of kith's have to agree in every bit. Ratio: estimate (of kith plan, or
+by the rates of --machine; of arrays in host memory) over time; regret: the planner's time over that of the
 best path, less 1. Worst first, then medians, 95th percentiles, worst. --largest: of n q d; 4e10 are the sizes of a sweep of a
 whole machine, 4e9 take a quarter of an hour on two cores. --process-time: of the processor instead of the wall, where other work
 shares it: with one thread.
