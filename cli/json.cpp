@@ -39,7 +39,13 @@ Json to_json(const Metric& metric) {
 
 Json to_json(const Plan& plan) {
     Json attempts = Json::array();
-    for (const Attempt& each : plan.attempts) attempts.push_back({{"strategy", each.strategy}, {"when", each.when}});
+    for (const Attempt& each : plan.attempts)
+        attempts.push_back({{"strategy", each.strategy},
+                            {"when", each.when},
+                            {"query_tile", each.query_tile},
+                            {"point_tile", each.point_tile},
+                            {"bytes", each.bytes},
+                            {"seconds", each.seconds}});
     const std::string device = !plan.devices.empty()        ? fmt::format("cuda:{}", fmt::join(plan.devices, ","))
                                : plan.device == host_memory ? "cpu"
                                                             : fmt::format("cuda:{}", plan.device);

@@ -56,8 +56,12 @@ enum class HostPoints : std::uint8_t {
 // One of a search's strategies, which run one after the other, each on the queries that the ones before left.
 // Report::trace records the attempts that ran.
 struct Attempt {
-    std::string_view strategy;  // its name in the trace; static
-    std::string_view when;      // its condition or purpose; "": always; static
+    std::string_view strategy;                    // its name in the trace; static
+    std::string_view when;                        // its condition or purpose; "": always; static
+    std::int64_t query_tile = 0, point_tile = 0;  // queries and points that it handles at a time
+    double bytes = 0;                             // that it keeps for the points, beyond the points themselves
+    // Estimated by plan() for all queries, by the planner's own rates (measured_time() has the machine's); 0: no rates.
+    double seconds = 0;
 
     bool operator==(const Attempt&) const = default;
 };

@@ -9,6 +9,7 @@
 #include "formula/program.h"
 #include "kith/functor.h"
 #include "kith/plan.h"
+#include "plan/attempts.h"
 #include "plan/machines.h"
 #include "plan/planner.h"
 #include "plan/schedule.h"
@@ -46,11 +47,17 @@ planner::Request requested(const Shape& shape, const Options& options) {
     return asked;
 }
 
+Plan estimated(const planner::Request& request, const planner::Machine& machine) {
+    Plan plan = planner::make(request, machine);
+    planner::estimate_attempts(request, plan);
+    return plan;
+}
+
 }  // namespace
 
 Plan plan(const Shape& shape, const Options& options) {
     return api::guarded(
-        [&] { return planner::make(requested(shape, options), api::machine(options.device)); });
+        [&] { return estimated(requested(shape, options), api::machine(options.device)); });
 }
 
 std::vector<MeasuredMachine> measured_machines() {
@@ -62,9 +69,8 @@ std::vector<MeasuredMachine> measured_machines() {
 }
 
 Plan plan_on(const std::string& machine, const Shape& shape, const Options& options) {
-    return api::guarded([&] {
-        return planner::make(requested(shape, options), api::machine_named(machine).machine);
-    });
+    return api::guarded(
+        [&] { return estimated(requested(shape, options), api::machine_named(machine).machine); });
 }
 
 Calibration calibration() {

@@ -61,6 +61,10 @@ bool has_projection(const Points&) {
 bool boxes_pay(const Points&) {
     return false;
 }
+std::int64_t late_bytes(const Points&) {
+    return 0;
+}
+void forget_late(const Points&) {}
 bool has_tree(const Points&) {
     return false;
 }

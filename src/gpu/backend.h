@@ -70,6 +70,11 @@ bool has_tree(const Points& points);
 // Whether a sample of them has said that boxes leave out most (Plan::tries_tree).
 bool boxes_pay(const Points& points);
 
+// Bytes of the forms that searches have made of the points, beyond those that prepare() made.
+std::int64_t late_bytes(const Points& points);
+// Releases these forms, unless a call uses the points: searches that need them make them again.
+void forget_late(const Points& points);
+
 // The elements of the points, as kept (valid as long as they are).
 MatrixView elements(const Points& points);
 

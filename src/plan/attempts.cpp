@@ -5,6 +5,7 @@
 
 #include "cpu/search/strategies.h"
 #include "gpu/search/strategies.h"
+#include "plan/choice.h"
 
 namespace kith::planner {
 
@@ -28,9 +29,18 @@ strategy::Task task_of(const Request& r) {
     return r.all_points ? strategy::Task::within : strategy::Task::nearest;
 }
 
-void add(const strategy::Facts& strategy, const char* when, Plan& p) {
-    const Attempt attempt{strategy.name, when};
-    if (std::ranges::find(p.attempts, attempt) == p.attempts.end()) p.attempts.push_back(attempt);
+// Unless the plan has it already. A form of the points counts where it is first needed.
+void add(const strategy::Facts& strategy, const char* when, strategy::Tile tile, const Request& r,
+         Plan& p) {
+    const auto is_there = [&](const Attempt& each) { return each.strategy == strategy.name; };
+    const bool made = std::ranges::any_of(p.attempts, is_there);
+    if (std::ranges::any_of(
+            p.attempts, [&](const Attempt& each) { return is_there(each) && each.when == when; }))
+        return;
+    Shape kept = r.shape;
+    if (p.device != host_memory) kept.n = std::min(kept.n, p.chunk_points);
+    p.attempts.push_back({strategy.name, when, tile.queries, tile.points,
+                          strategy.bytes && !made ? strategy.bytes(kept, p.isa) : 0});
 }
 
 }  // namespace
@@ -46,7 +56,7 @@ void add_attempts(const Request& r, const Machine& m, Plan& p) {
                                             .user = r.metric.user,
                                             .shape = r.shape,
                                             .multiprocessors = device.multiprocessors}))
-            add(*step.strategy, gpu::text(step.when), p);
+            add(*step.strategy, gpu::text(step.when), step.tile, r, p);
         return;
     }
     const bool wide = p.isa == "avx512" || p.isa == "amx";
@@ -59,8 +69,24 @@ void add_attempts(const Request& r, const Machine& m, Plan& p) {
                                       .d = r.shape.d,
                                       .bf16 = m.bf16 && wide,
                                       .bytes = m.vnni && wide,
-                                      .has_tree = r.forms.tree == Form::ready}))
-        add(step.strategy->facts, cpu::text(step.when), p);
+                                      .has_tree = r.forms.tree == Form::ready})) {
+        const strategy::Facts& facts = step.strategy->facts;
+        add(facts, cpu::text(step.when),
+            facts.tile ? facts.tile(p, r.shape) : strategy::Tile{p.query_tile, p.point_tile}, r, p);
+    }
+}
+
+void estimate_attempts(const Request& r, Plan& p) {
+    Request block = r;
+    if (p.device_queries > 0) block.shape.q = p.device_queries;
+    if (p.device_points > 0) block.shape.n = p.device_points;
+    for (Attempt& each : p.attempts) {
+        const cpu::Strategy* const of_cpu =
+            p.device == host_memory ? cpu::find_strategy(each.strategy) : nullptr;
+        const strategy::Facts* const facts =
+            of_cpu ? &of_cpu->facts : gpu::find_strategy(each.strategy);
+        if (facts) each.seconds = attempt_seconds(*facts, block, p);
+    }
 }
 
 bool is_only_first(std::string_view named, bool gpu) {

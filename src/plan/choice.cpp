@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 
@@ -387,6 +388,17 @@ double planned_seconds(const CostRates& rates, const Request& request, const Pla
         if (const Cost own = costs.of(path); own.seconds < least.seconds) least = own;
     if (const Cost own = costs.of_int8(least); own.seconds < least.seconds) least = own;
     return plan.path == Path::projected ? costs.of_pca(least).seconds : least.seconds;
+}
+
+double attempt_seconds(const strategy::Facts& strategy, const Request& r, const Plan& plan) {
+    const bool rows = &strategy == &cpu::strategies::rows.facts;
+    if (!rows && std::string_view(strategy.name) != name(strategy.path)) return 0;
+    const CostRates& rates = built_in_costs(plan.isa);
+    const Cost cost = plan.device != host_memory
+                          ? cost_on_gpu(rates, strategy.path, r)
+                          : cost_of(rates, strategy.path, r, !rows && is_ready(strategy.path, r),
+                                    plan.threads, !rows);
+    return cost.assumed || !std::isfinite(cost.seconds) ? 0 : cost.seconds;
 }
 
 Path behind_tree(const Request& r, const Machine::Device& device, const Machine& m) {

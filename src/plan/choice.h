@@ -5,6 +5,7 @@
 
 #include "plan/costs.h"
 #include "plan/planner.h"
+#include "strategy/facts.h"
 
 namespace kith::planner {
 
@@ -21,6 +22,10 @@ Choice choose_path(const Request& request, const Machine::Device* device, const 
 // Seconds of a search by a plan of a CPU, where a sample may decide what is likely; infinity where
 // rates are absent.
 double planned_seconds(const CostRates& rates, const Request& request, const Plan& plan);
+
+// Seconds of one of a plan's strategies that answers all queries, by the planner's own rates; 0
+// where it has none, and for a variant of another strategy.
+double attempt_seconds(const strategy::Facts& strategy, const Request& request, const Plan& plan);
 
 // The strategy that Options::path puts ahead of the planner's choice; "": none.
 std::string first_of(const Request& request, bool gpu);

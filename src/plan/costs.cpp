@@ -9,6 +9,7 @@
 #include <memory>
 #include <numbers>
 
+#include "cpu/search/scan_tile.h"
 #include "cpu/search/strategies.h"
 #include "cpu/tuning.h"
 #include "kith/error.h"
@@ -35,7 +36,7 @@ struct Work {
     int threads;  // 0: of a GPU
     bool ready, rows = false;
 
-    Work(Path p, const Request& r, bool is_ready, int t)
+    Work(Path p, const Request& r, bool is_ready, int t, bool packs)
         : path(p),
           n(static_cast<double>(std::max<std::int64_t>(r.shape.n, 1))),
           q(static_cast<double>(std::max<std::int64_t>(r.shape.q, 1))),
@@ -45,7 +46,7 @@ struct Work {
           ready(is_ready || p == Path::exact) {
         // A few queries are compared with the points' own rows, and nothing is packed.
         const bool filter = p == Path::gemm_f32 || p == Path::gemm_bf16 || p == Path::direct_f32;
-        rows = filter && t > 0 && !ready &&
+        rows = filter && t > 0 && !ready && !packs &&
                cpu::rows_serve(r.metric.id, r.shape.type, r.shape.q, r.shape.d);
     }
 
@@ -64,10 +65,7 @@ struct Work {
     }
 
     // Queries that the scan converts the points for at a time.
-    double scan_block() const {
-        return std::clamp(std::floor(scan_rows()), 1.0,
-                          std::min<double>(cpu::max_scan_queries, of_threads(q)));
-    }
+    double scan_block() const { return static_cast<double>(scan_tile().queries); }
 
     // Parts of the points that are searched apart, where the queries are too few for all threads.
     double ranges() const {
@@ -87,15 +85,14 @@ private:
                : rows              ? cpu::max_row_queries
                                    : tile_queries * cpu::max_block_tiles;
     }
-    // Rows in binary64 that fit into the block of a scan.
-    double scan_rows() const {
-        return static_cast<double>(cpu::scan_block_bytes) / sizeof(double) / d;
+    strategy::Tile scan_tile() const {
+        return cpu::scan_tile(static_cast<std::int64_t>(n), static_cast<std::int64_t>(q),
+                              static_cast<std::int64_t>(d), static_cast<std::int64_t>(k),
+                              std::max(threads, 1));
     }
     double scan_ranges() const {
         const double blocks = std::ceil(q / scan_block());
-        const double least = cpu::least_scan_points, most = cpu::max_scan_points;
-        const double tiles =
-            std::ceil(n / std::clamp(std::floor(scan_rows() / least) * least, least, most));
+        const double tiles = std::ceil(n / static_cast<double>(scan_tile().points));
         const double wanted =
             blocks >= 2.0 * threads ? 1 : std::ceil(cpu::scan_tasks_of_thread * threads / blocks);
         return std::ceil(tiles / std::ceil(tiles / wanted));
@@ -201,8 +198,8 @@ Terms terms_on_gpu(const Work& s, const Request& r, bool ready) {
 
 }  // namespace
 
-Terms work_of(Path path, const Request& r, bool ready, int threads) {
-    const Work s(path, r, ready, threads);
+Terms work_of(Path path, const Request& r, bool ready, int threads, bool packs) {
+    const Work s(path, r, ready, threads, packs);
     return threads > 0 ? terms_of(s) : terms_on_gpu(s, r, ready);
 }
 
@@ -278,15 +275,16 @@ const CostRates& built_in_costs(std::string_view isa) {
     return built_in.get(read_built_in).named(isa.starts_with("sm_") ? "sm_90a" : isa);
 }
 
-Cost cost_of(const CostRates& rates, Path path, const Request& request, bool ready, int threads) {
+Cost cost_of(const CostRates& rates, Path path, const Request& request, bool ready, int threads,
+             bool packs) {
     // The points' own rows are compared alike, whatever filter they stand in for.
     const bool direct = request.metric.traits.direct != metric::Direct::none;
-    const Path rated = !Work(path, request, ready, threads).rows ? path
-                       : direct                                  ? Path::direct_f32
-                                                                 : Path::gemm_f32;
+    const Path rated = !Work(path, request, ready, threads, packs).rows ? path
+                       : direct                                         ? Path::direct_f32
+                                                                        : Path::gemm_f32;
     const PathRates* const own = rates_of(rates, rated, name(request.metric.id));
     if (!own) return {.seconds = std::numeric_limits<double>::infinity()};
-    Terms work = work_of(path, request, ready, threads);
+    Terms work = work_of(path, request, ready, threads, packs);
     // A scan by a matrix takes d products for each coordinate.
     if (path == Path::exact && request.metric.traits.whole_vector)
         of(work, Term::pair_value) *= static_cast<double>(request.shape.d);

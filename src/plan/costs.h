@@ -43,7 +43,7 @@ using Terms = std::array<double, term_names.size()>;
 
 // The work of a search by a path, of each of so many threads; of a GPU (threads 0), all of it.
 // `ready`: what the path searches has been made of the points before.
-Terms work_of(Path path, const Request& request, bool ready, int threads);
+Terms work_of(Path path, const Request& request, bool ready, int threads, bool packs = false);
 
 // Seconds for one of each kind, of the path and, where it has rates of its own, the metric.
 struct PathRates {
@@ -70,6 +70,8 @@ struct Cost {
     double pairs = 0;    // and those for comparing
     bool assumed = false;  // by rates of other metrics: this one's have not been measured
 };
-Cost cost_of(const CostRates& rates, Path path, const Request& request, bool ready, int threads);
+// `packs`: also of a few queries that would be compared with the points' own rows.
+Cost cost_of(const CostRates& rates, Path path, const Request& request, bool ready, int threads,
+             bool packs = false);
 
 }  // namespace kith::planner

@@ -24,6 +24,15 @@ std::string attempt_line(const char* key, std::size_t number, std::string_view s
     return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
 }
 
+std::string what_is_planned(const Attempt& a) {
+    std::string text(a.when);
+    if (!text.empty()) text += "; ";
+    text += fmt::format("{} x {}", a.query_tile, a.point_tile);
+    if (a.bytes > 0) text += fmt::format(", {:.1f} MiB", a.bytes / (1 << 20));
+    if (a.seconds > 0) text += fmt::format(", {:.3g} ms", 1e3 * a.seconds);
+    return text;
+}
+
 std::string what_ran(const TraceEntry& e) {
     if (e.queries == 0) return fmt::format("declined: {}; {:.3g} ms", e.cause, 1e3 * e.seconds);
     const std::string left = e.left == 0 ? "" : fmt::format(", {} left ({})", e.left, e.cause);
@@ -101,7 +110,8 @@ std::string explain(const Plan& p) {
     line("workspace",
          fmt::format("{:.1f} MiB", static_cast<double>(p.workspace_bytes) / (1 << 20)));
     for (std::size_t i = 0; i < p.attempts.size(); ++i)
-        text += attempt_line("attempts", i + 1, p.attempts[i].strategy, p.attempts[i].when);
+        text +=
+            attempt_line("attempts", i + 1, p.attempts[i].strategy, what_is_planned(p.attempts[i]));
     line("why", p.why);
     return text;
 }

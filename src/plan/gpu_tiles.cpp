@@ -168,7 +168,7 @@ constexpr double of_free = 0.85;
 }  // namespace
 
 double device_budget(const Request& r, const Machine::Device& device) {
-    return r.memory > 0 ? static_cast<double>(r.memory)
+    return r.memory > 0 ? static_cast<double>(std::max<std::int64_t>(r.memory - r.late_bytes, 1))
                         : of_free * r.share * static_cast<double>(device.free_bytes);
 }
 

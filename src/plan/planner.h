@@ -89,6 +89,8 @@ struct Request {
     // The part of host-resident points on the device, as prepared for the filter of host_path.
     HostPoints host_points = HostPoints::none;
     Path host_path = Path::exact;
+    // Bytes on a GPU, within `memory`, of forms that searches have made of prepared points.
+    std::int64_t late_bytes = 0;
     std::int64_t most_queries = 0;  // per tile on a GPU; 0: to be decided
     SelectionRequest selected;
 };

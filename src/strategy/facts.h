@@ -49,6 +49,11 @@ struct Problem {
     Processor processor;
 };
 
+// Queries and points that are handled at a time.
+struct Tile {
+    std::int64_t queries = 0, points = 0;
+};
+
 struct Facts {
     const char* name = "";    // in plans and traces
     Path path = Path::exact;  // its name forces the strategy, and stands for it in Report::path
@@ -58,6 +63,8 @@ struct Facts {
     const char* (*obstacle)(const Problem&) = nullptr;
     // Bytes that it keeps for n points of d dimensions, beyond the points. No function: none.
     double (*bytes)(const Shape&, const std::string& isa) = nullptr;
+    // Its tile in a search by that plan. No function: the plan's.
+    Tile (*tile)(const Plan&, const Shape&) = nullptr;
 };
 
 }  // namespace kith::strategy

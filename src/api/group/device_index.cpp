@@ -49,7 +49,8 @@ std::shared_ptr<const Plan> DeviceIndex::plan(std::int64_t q, std::int64_t k, bo
                          call.selector,
                          call.memory,
                          call.threads,
-                         has_tree()};
+                         has_tree(),
+                         late_bytes(call)};
     if (!fresh) {
         const std::unique_lock lock(mutex_, std::try_to_lock);
         if (lock && last_ && last_->first == key) return last_->second;
@@ -76,6 +77,25 @@ planner::Forms DeviceIndex::forms() const {
 
 Plan DeviceIndex::make_plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type,
                             const Options& call, double share, bool all_points) const {
+    const auto beside = [&](std::int64_t late) {
+        return plan_beside(late, q, k, graph, query_type, call, share, all_points);
+    };
+    const std::int64_t late = late_bytes(call);
+    if (late == 0) return beside(0);
+    Plan alone = beside(0);
+    try {
+        Plan p = beside(late);
+        if (p.path == alone.path && p.query_tile >= alone.query_tile) return p;
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::out_of_memory) throw;
+    }
+    gpu::forget_late(*prepared_.gpu);
+    return alone;
+}
+
+Plan DeviceIndex::plan_beside(std::int64_t late, std::int64_t q, std::int64_t k, bool graph,
+                              ElementType query_type, const Options& call, double share,
+                              bool all_points) const {
     Options merged = call;
     merged.device = device();
     if (!merged.memory) merged.memory = memory_;
@@ -95,6 +115,7 @@ Plan DeviceIndex::make_plan(std::int64_t q, std::int64_t k, bool graph, ElementT
         asked.host_points = streams ? HostPoints::none : prepared_.plan.host_points;
         asked.host_path = prepared_.plan.path;
         asked.share = share;
+        asked.late_bytes = late;
         asked.prepared = to_come_;
         asked.forms = forms();
         asked.all_points = all_points;
@@ -136,6 +157,7 @@ Report DeviceIndex::run(const MatrixView& queries, std::int64_t k, bool graph, c
     const bool any_memory = prepared_.gpu && call.memory == 0 && memory_ == 0;
     return with_less_memory(progress, [&](double share, bool& allocating) {
         bool fresh = share < 1;  // reuse an earlier plan until memory proves scarcer
+        if (fresh && prepared_.gpu) gpu::forget_late(*prepared_.gpu);
         const std::shared_ptr<const Plan> made =
             plan(queries.rows, searched, graph, queries.type, call, share, fresh);
         allocating = any_memory || !fresh;

@@ -65,14 +65,24 @@ private:
         std::int64_t memory = 0;
         int threads = 0;
         bool has_tree = false;
+        std::int64_t late_bytes = 0;
         bool operator==(const Remembered&) const = default;
     };
 
     std::shared_ptr<const Plan> plan(std::int64_t q, std::int64_t k, bool graph,
                                      ElementType query_type, const Options& call, double share,
                                      bool& fresh) const;
+    // Beside the forms that searches have made of the points on a GPU, if there is a budget. Where
+    // tiles would be smaller for them, it releases them.
     Plan make_plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type,
                    const Options& call, double share, bool all_points = false) const;
+    Plan plan_beside(std::int64_t late, std::int64_t q, std::int64_t k, bool graph,
+                     ElementType query_type, const Options& call, double share,
+                     bool all_points) const;
+    std::int64_t late_bytes(const Options& call) const {
+        return prepared_.gpu && (call.memory > 0 || memory_ > 0) ? gpu::late_bytes(*prepared_.gpu)
+                                                                 : 0;
+    }
     planner::Forms forms() const;
     bool has_tree() const {
         return prepared_.cpu ? cpu::has_tree(*prepared_.cpu)

@@ -1,6 +1,8 @@
 // Facts that strategies with panels share, without data: obstacles, and bytes.
 #pragma once
 
+#include <algorithm>
+
 #include "cpu/tuning.h"
 #include "exact/ceil_div.h"
 #include "strategy/facts.h"
@@ -21,6 +23,17 @@ inline const char* obstacle_of_coarse(const strategy::Problem& p) {
     if (const char* const reason = obstacle_of_products(p)) return reason;
     return p.task == strategy::Task::within ? "serves a number of neighbours, not a radius"
                                             : nullptr;
+}
+
+// A filter that replaces a tree has the tree's workspace.
+inline strategy::Tile filter_tile(const Plan& plan, const Shape& s) {
+    if (plan.path != Path::tree) return {plan.query_tile, plan.point_tile};
+    const double per_query =
+        24.0 * static_cast<double>(plan.candidate_capacity) + 16.0 * static_cast<double>(s.d);
+    const double room =
+        static_cast<double>(plan.workspace_bytes) / std::max(plan.threads, 1) - 4096;
+    const double queries = std::clamp(room / per_query, 1.0, static_cast<double>(max_query_block));
+    return {static_cast<std::int64_t>(queries), panel_points};
 }
 
 // True if the instruction set may have bf16 and int8 products: they come with AVX-512 (and AMX)

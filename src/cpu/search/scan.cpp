@@ -7,6 +7,7 @@
 
 #include "cpu/metric/distance_keys.h"
 #include "cpu/primitives/top_k.h"
+#include "cpu/search/scan_tile.h"
 #include "exact/report/watched.h"
 
 namespace kith::cpu {
@@ -15,7 +16,7 @@ namespace {
 
 // Bytes of neighbours: of the queries that a thread scans at a time, and of all queries between
 // ranges of the points. A single query may need more.
-constexpr std::int64_t kept_bytes = 32 << 20, merged_bytes = 256 << 20;
+constexpr std::int64_t merged_bytes = 256 << 20;
 // Polls after each query against a tile of this many values: a formula is interpreted, so that this
 // may take long.
 constexpr std::int64_t values_per_poll = 1 << 12;
@@ -28,14 +29,9 @@ struct TaskSchedule {
 
 TaskSchedule make_schedule(std::int64_t n, std::int64_t q, std::int64_t d, std::int64_t k,
                            int threads) {
-    TaskSchedule c;
-    const std::int64_t rows = scan_block_bytes / (8 * d), lists = kept_bytes / TopK::bytes(k);
-    c.queries = std::clamp<std::int64_t>(std::min({rows, lists, (q + threads - 1) / threads}), 1,
-                                         max_scan_queries);
+    const strategy::Tile tile = scan_tile(n, q, d, k, threads);
+    TaskSchedule c{.queries = tile.queries, .points = tile.points};
     c.blocks = (q + c.queries - 1) / c.queries;
-    // For few points the tile is no larger than they are: allocation dominates a small search.
-    c.points = std::clamp<std::int64_t>(rows / 8 * 8, least_scan_points,
-                                        std::min(max_scan_points, (n + 7) / 8 * 8));
     // Enough tasks for every thread; a range consists of whole tiles.
     const std::int64_t wanted =
         c.blocks >= 2 * threads ? 1 : (scan_tasks_of_thread * threads + c.blocks - 1) / c.blocks;

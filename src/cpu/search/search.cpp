@@ -6,6 +6,7 @@
 #include "cpu/filter/tile/tile.h"
 #include "cpu/metric/kernels.h"
 #include "cpu/search/filter_search.h"
+#include "cpu/search/panel_facts.h"
 #include "cpu/search/row_filter.h"
 #include "cpu/tuning.h"
 #include "exact/report/fallbacks.h"
@@ -24,16 +25,6 @@ constexpr std::int64_t worth_sampling = 256;
 // A scan takes as long as this many passes over all rows (see filter_search.cpp).
 constexpr std::int64_t readings_of_scan = 4;
 
-// Queries per block of a filter that replaces a tree, within the tree's workspace.
-std::int64_t tile_behind_tree(const Plan& tree, std::int64_t d) {
-    const double per_query =
-        24.0 * static_cast<double>(tree.candidate_capacity) + 16.0 * static_cast<double>(d);
-    const double room =
-        static_cast<double>(tree.workspace_bytes) / std::max(tree.threads, 1) - 4096;
-    return static_cast<std::int64_t>(
-        std::clamp(room / per_query, 1.0, static_cast<double>(max_query_block)));
-}
-
 class NearestDriver {
 public:
     NearestDriver(const Points& points, const MatrixView& queries, bool graph, const Plan& plan,
@@ -48,8 +39,7 @@ public:
                 .plan = plan,
                 .isa = isa_,
                 .threads = std::max(plan.threads, 1),
-                .query_tile = plan.path == Path::tree ? tile_behind_tree(plan, points.rows.cols)
-                                                      : plan.query_tile,
+                .query_tile = filter_tile(plan, {.d = points.rows.cols}).queries,
                 .progress = progress,
                 .results = results,
                 .report = report,

@@ -16,8 +16,10 @@ public:
     }
     // True if the projection has answered most queries.
     bool pays() const {
-        const std::int64_t tried = tried_.load(std::memory_order_relaxed);
-        return tried < least_judged || 2 * left_.load(std::memory_order_relaxed) < tried;
+        return pays(tried_.load(std::memory_order_relaxed), left_.load(std::memory_order_relaxed));
+    }
+    static constexpr bool pays(std::int64_t tried, std::int64_t left) {
+        return tried < least_judged || 2 * left < tried;
     }
 
 private:

@@ -12,10 +12,11 @@
 
 namespace kith::gpu {
 
-ChunkStream::ChunkStream(const Points& points, const Plan& plan, ProgressMeter& progress,
-                         cudaStream_t compute)
+ChunkStream::ChunkStream(const Points& points, const Plan& plan, const Learned& learned,
+                         ProgressMeter& progress, cudaStream_t compute)
     : points_(points),
       plan_(plan),
+      learned_(learned),
       progress_(progress),
       compute_(compute),
       copy_(make_stream()),
@@ -54,9 +55,8 @@ const Chunk* ChunkStream::next() {
     // The previous chunk returns to the pool after its searches. Its memory serves the chunk after
     // the next, which is copied right after the next.
     check(cudaStreamSynchronize(compute_), "search of a chunk");
-    const bool misled = current_.finer->coarse_misleads, is_first = current_.points.rows.count == 0;
+    const bool is_first = current_.points.rows.count == 0;
     current_ = Chunk{};
-    current_.finer->coarse_misleads = misled;
     if (!is_first) start_copy();
     Pending& coming = pending_.front();
     // A chunk may be gigabytes of pageable memory.
@@ -74,7 +74,9 @@ const Chunk* ChunkStream::next() {
     if (plan_.path != Path::exact)
         current_.filter = prepare_filter(
             current_.points, points_.metric,
-            misled && kind == FilterKind::direct_coarse ? FilterKind::direct : kind, compute_);
+            learned_.coarse_misleads && kind == FilterKind::direct_coarse ? FilterKind::direct
+                                                                          : kind,
+            compute_);
     return &current_;
 }
 

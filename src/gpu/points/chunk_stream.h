@@ -16,8 +16,9 @@ namespace kith::gpu {
 // which starts after the work enqueued on `compute`.
 class ChunkStream {
 public:
-    ChunkStream(const Points& points, const Plan& plan, ProgressMeter& progress,
-                cudaStream_t compute);
+    // `learned`: the call's own, read for each chunk; must outlive this.
+    ChunkStream(const Points& points, const Plan& plan, const Learned& learned,
+                ProgressMeter& progress, cudaStream_t compute);
     ~ChunkStream() { stop_ = true; }
     ChunkStream(const ChunkStream&) = delete;
     ChunkStream& operator=(const ChunkStream&) = delete;
@@ -37,6 +38,7 @@ private:
 
     const Points& points_;
     const Plan& plan_;
+    const Learned& learned_;
     ProgressMeter& progress_;
     std::int64_t following_ = 0;
     cudaStream_t compute_;

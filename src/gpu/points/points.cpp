@@ -64,15 +64,34 @@ void measure(DeviceRows& rows, const DeviceMetric& metric, cudaStream_t stream) 
 
 namespace {
 
+template <class... T>
+std::int64_t bytes_of(const Buffer<T>&... buffers) {
+    return ((buffers.size() * static_cast<std::int64_t>(sizeof(T))) + ...);
+}
+std::int64_t bytes_of(const FilterVectors& f) {
+    return bytes_of(f.centre, f.values, f.vectors, f.half_norm, f.point_error, f.order);
+}
+std::int64_t bytes_of(const Tree& t) {
+    return bytes_of(t.coordinates, t.ends, t.ids, t.least_ids, t.counts);
+}
+std::int64_t bytes_of(const Repeats& r) {
+    return bytes_of(r.earlier);
+}
+std::int64_t bytes_of(const ByteTermRows& b) {
+    return bytes_of(b.rows);
+}
+
 // The form that make() returns, made on a stream of its own: it outlives the search that needs it.
 template <class Form, class Make>
 const Form& made_once(FormSlot<Form>& slot, const char* what, const Make& make) {
-    return slot.get([&] {
-        InFlight work(nullptr);
-        Form form = make();
-        work.wait(what);
-        return form;
-    });
+    return slot.get(
+        [&] {
+            InFlight work(nullptr);
+            Form form = make();
+            work.wait(what);
+            return form;
+        },
+        [](const Form& form) { return bytes_of(form); });
 }
 
 const FilterVectors& filter_once(FormSlot<FilterVectors>& slot, const Chunk& chunk,
@@ -89,33 +108,33 @@ const FilterVectors& filter_of(const Chunk& chunk, const DeviceMetric& metric, F
     if (!chunk.by_tree && kind != FilterKind::two_terms && own.is_direct() == direct &&
         (kind != FilterKind::direct || !is_coarse(own)))
         return chunk.filter;
-    Chunk::Finer& finer = *chunk.finer;
+    LateForms& late = *chunk.late;
     // A filter of the kind direct_coarse may have f32 words already.
-    const FilterVectors* const coarse = finer.direct_coarse.known();
+    const FilterVectors* const coarse = late.direct_coarse.known();
     if (kind == FilterKind::direct && coarse && !is_coarse(coarse->form)) return *coarse;
-    FormSlot<FilterVectors>& slot = kind == FilterKind::direct          ? finer.direct
-                                    : kind == FilterKind::direct_coarse ? finer.direct_coarse
-                                    : kind == FilterKind::one_term      ? finer.one_term
-                                                                        : finer.two_terms;
+    FormSlot<FilterVectors>& slot = kind == FilterKind::direct          ? late.direct
+                                    : kind == FilterKind::direct_coarse ? late.direct_coarse
+                                    : kind == FilterKind::one_term      ? late.one_term
+                                                                        : late.two_terms;
     return filter_once(slot, chunk, metric, kind);
 }
 
 const FilterVectors& spread_filter(const Chunk& chunk, const DeviceMetric& metric) {
-    return filter_once(chunk.finer->one_term, chunk, metric, FilterKind::one_term);
+    return filter_once(chunk.late->one_term, chunk, metric, FilterKind::one_term);
 }
 
 const Tree& tree_of(const Chunk& chunk, const DeviceMetric& metric) {
-    return made_once(chunk.finer->tree, "making a tree", [&] {
+    return made_once(chunk.late->tree, "making a tree", [&] {
         return make_tree(chunk.points.prepared(), *metric.kernels, metric.params, nullptr);
     });
 }
 
 const ByteTermRows* terms_of(const Chunk& chunk, int terms) {
-    if (terms == Chunk::Finer::own_terms) return &chunk.projected->byte_terms;
+    if (terms == Learned::own_terms) return &chunk.projected->byte_terms;
     const ByteTermRows* rows = nullptr;
     with_room([&] {
         rows =
-            &made_once(chunk.finer->wider.at(static_cast<std::size_t>(terms)), "wider terms", [&] {
+            &made_once(chunk.late->wider.at(static_cast<std::size_t>(terms)), "wider terms", [&] {
                 return make_byte_terms(*chunk.projected, chunk.points.rows.count, 1 << terms,
                                        nullptr);
             });
@@ -124,12 +143,12 @@ const ByteTermRows* terms_of(const Chunk& chunk, int terms) {
 }
 
 const Repeats* known_repeats(const Chunk& chunk) {
-    const Repeats* const found = chunk.finer->repeats.known();
+    const Repeats* const found = chunk.late->repeats.known();
     return found && found->many() ? found : nullptr;
 }
 
 const Repeats& repeats_of(const Chunk& chunk, std::int64_t d) {
-    return made_once(chunk.finer->repeats, "counting equal rows",
+    return made_once(chunk.late->repeats, "counting equal rows",
                      [&] { return count_repeats(chunk.points.rows, d, nullptr); });
 }
 
@@ -372,10 +391,8 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
     points->boxes_pay = plan.tries_tree && sample_says_boxes(chunk.points, points->metric, stream);
     chunk.by_tree = plan.path == Path::tree || points->boxes_pay;
     if (chunk.by_tree)
-        chunk.finer->tree.get([&] {
-            return make_tree(chunk.points.prepared(), *points->metric.kernels,
-                             points->metric.params, stream);
-        });
+        chunk.late->tree.put(make_tree(chunk.points.prepared(), *points->metric.kernels,
+                                       points->metric.params, stream));
     else if (plan.path != Path::exact) add_filter(chunk, points->metric, plan, stream);
     progress.poll(stage);
     progress.throw_if_cancelled();
@@ -400,7 +417,7 @@ bool boxes_pay(const Points& points) {
 }
 
 bool has_tree(const Points& points) {
-    return points.resident.finer->tree.known() != nullptr;
+    return points.resident.late->tree.known() != nullptr;
 }
 
 MatrixView elements(const Points& p) {

@@ -1,20 +1,18 @@
 // Points on a device: the elements, and the values that a search needs once per point.
 #pragma once
 
-#include <array>
-#include <atomic>
 #include <memory>
+#include <shared_mutex>
 #include <vector>
 
-#include "exact/bounds/projection_record.h"
 #include "formula/error_bound.h"
 #include "gpu/backend.h"
 #include "gpu/filter/levels.h"
 #include "gpu/filter/pass.h"
 #include "gpu/metric/kernels.h"
 #include "gpu/metric/prepared_rows.h"
-#include "gpu/points/form_slot.h"
-#include "gpu/points/pca/pilots.h"
+#include "gpu/points/history.h"
+#include "gpu/points/late_forms.h"
 #include "gpu/runtime/memory/device_memory.h"
 #include "gpu/runtime/memory/registered_memory.h"
 #include "gpu/runtime/upload.h"
@@ -55,9 +53,7 @@ struct FilterVectors {
 };
 
 struct Clusters;          // clusters.h
-struct Repeats;           // repeats.h
 struct ProjectedVectors;  // projection.h
-struct ByteTermRows;      // projection.h, too
 
 // Points that a search handles at once: all of them, or one streamed chunk.
 struct Chunk {
@@ -69,35 +65,7 @@ struct Chunk {
     // pay.
     std::shared_ptr<const ProjectedVectors> projected;
     std::shared_ptr<const Clusters> clusters;  // likewise, for path `clustered`
-    // Fallback forms: other filters, and duplicate rows. Made for the first queries that need them,
-    // or that `filter` leaves without a certificate.
-    struct Finer {
-        FormSlot<FilterVectors> one_term, two_terms, direct_coarse, direct;
-        FormSlot<Tree> tree;
-        FormSlot<Repeats> repeats;
-        std::atomic<bool> coarse_misleads{
-            false};  // a tile of queries has found its coarse form too loose
-        std::atomic<std::int64_t> needless{0};  // wasted candidates of all searches: those beyond
-                                                // the number that the neighbours need
-        // Results of queries with the projection (by passes, and as values of very few queries) and
-        // with one cluster alone. `left` are queries without a certificate.
-        struct Record {
-            exact::ProjectionRecord queries;
-            // If the projection does not pay, one tile in tried_again tries it again: queries may
-            // differ.
-            static constexpr std::int64_t tried_again = 16;
-            std::atomic<std::int64_t> passed_over{0};
-            // True if the next tile tries it; counts the tile.
-            bool take_turn() { return queries.pays() || ++passed_over % tried_again == 0; }
-        } by_passes, as_values, by_clusters;
-        Pilots pilots;
-        // The int8 bias columns with a reach that pilots found sufficient: the projection's own;
-        // more planes, 1 << terms of them; or none.
-        enum Terms { own_terms, two_planes, four_planes, no_terms };
-        std::atomic<int> terms{own_terms};
-        std::array<FormSlot<ByteTermRows>, no_terms> wider;
-    };
-    std::shared_ptr<Finer> finer = std::make_shared<Finer>();
+    std::shared_ptr<LateForms> late = std::make_shared<LateForms>();
 };
 
 // The metric, with its constants on the device.
@@ -137,6 +105,30 @@ public:
     // says that boxes pay: then there is a tree.
     Path prepared_for = Path::exact;
     bool tried_boxes = false, boxes_pay = false;
+    mutable History history;
+};
+
+// One call's use of points: what was known about them when it began, and a hold on their forms.
+class PointsUse {
+public:
+    explicit PointsUse(const Points& points)
+        : points_(points),
+          hold_(points.resident.late->in_use),
+          before_(points.history.read()),
+          learned(before_),
+          late_before(points.resident.late->bytes()) {}
+    ~PointsUse() { points_.history.add(before_, learned); }
+    PointsUse(const PointsUse&) = delete;
+    PointsUse& operator=(const PointsUse&) = delete;
+
+private:
+    const Points& points_;
+    std::shared_lock<std::shared_mutex> hold_;
+    const Learned before_;
+
+public:
+    Learned learned;
+    const std::int64_t late_before;
 };
 
 // Uploads rows [first, first + count) of a view. Rows that are on the device already are not copied

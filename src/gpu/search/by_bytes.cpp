@@ -28,9 +28,10 @@ LeftQueries search_tile(const SearchContext& context, std::int64_t first, std::i
     const Buffer<std::int64_t> self(context.graph ? count : 0, context.stream),
         ids(count * k, context.stream);
     if (context.graph) count_up(self.get(), count, first, context.stream);
-    FilterOutcome found = filter_tile(
-        chunk, {.filter = chunk.filter, .projected = chunk.projected.get(), .by_bytes = true},
-        context.points.metric, {rows.prepared(), self.get()}, k, context.plan, context.stream);
+    FilterOutcome found =
+        filter_tile(context, chunk,
+                    {.filter = chunk.filter, .projected = chunk.projected.get(), .by_bytes = true},
+                    {rows.prepared(), self.get()});
     const Lists lists{found.result.keys.get(), ids.get()};
     assign_rows(lists, found.result.keys.get(), found.result.ids.get(), 0, count, k,
                 context.stream);
@@ -62,7 +63,7 @@ QueryRange search_by_bytes(const SearchContext& context) {
             if (!context.graph) report(std::min(searched, begin));
             cancel_if_asked(context);
         }
-        context.points.resident.finer->by_passes.queries.note(queries, left);
+        context.learned.by_passes.note(queries, left);
     } catch (const Error& error) {
         if (error.code() != ErrorCode::out_of_memory || context.progress.cancelled()) throw;
         begin = std::min(begin, searched);

@@ -25,7 +25,7 @@ constexpr const char* unlike = "queries have been unlike the points too often";
 const FilterVectors& own_filter(const SearchContext& context, const Chunk& chunk) {
     const FilterKind kind = kind_of(context.plan);
     const FilterVectors* finer = nullptr;
-    if (kind == FilterKind::direct_coarse && chunk.finer->coarse_misleads)
+    if (kind == FilterKind::direct_coarse && context.learned.coarse_misleads)
         with_room([&] { finer = &filter_of(chunk, context.points.metric, FilterKind::direct); });
     return finer ? *finer : filter_of(chunk, context.points.metric, kind);
 }
@@ -92,9 +92,9 @@ bool ChunkSearch::finish() {
     if (found_.projected) {
         const std::int64_t full =
             std::ranges::count(left, exact::Cause::full_list, &LeftQuery::cause);
-        record().queries.note(q, full);
+        record().note(q, full);
         if (q > few_queries && 4 * full > q)
-            chunk_.finer->pilots.note(context_.k + (context_.graph ? 1 : 0), false);
+            context_.learned.pilots.note(context_.k + (context_.graph ? 1 : 0), false);
         for (LeftQuery& query : left)
             if (query.cause == exact::Cause::full_list) query.cause = exact::Cause::directions;
         again = full > 0 && has_values();
@@ -156,8 +156,8 @@ bool ChunkSearch::tries_nearest_partition() const {
         context_.points.on_host ? "the points' rows are in host memory"
         : !answers_in_clusters(*clusters, n, q, context_.k, context_.plan.candidate_capacity)
             ? "the clusters overlap, or are too few or too large for so many neighbours"
-        : !chunk_.finer->by_clusters.take_turn() ? unlike
-                                                 : nullptr;
+        : !context_.learned.by_clusters.take_turn() ? unlike
+                                                    : nullptr;
     if (why && nearest_partition_may_serve(n, q, context_.k))
         context_.log.declined(Step::nearest_partition, why);
     return !why;
@@ -179,7 +179,7 @@ bool ChunkSearch::take_left() {
     const unsigned long long* const totals = answers_->totals.wait("filter");
     context_.report.candidates += static_cast<double>(totals[0]);
     const auto left = static_cast<std::int64_t>(totals[1]);
-    chunk_.finer->by_clusters.queries.note(queries_.rows.count, left);
+    context_.learned.by_clusters.note(queries_.rows.count, left);
     context_.log.lap(Step::nearest_partition);
     if (left == 0) return false;
     Buffer<std::int64_t> which(left, context_.stream);
@@ -247,19 +247,19 @@ FilterOutcome ChunkSearch::filtered(const QueryTile& tile, const ProjectedVector
     // Searches that refined many needless candidates suggest duplicate rows, which should have been
     // counted.
     const bool ties_cost_much =
-        static_cast<double>(chunk_.finer->needless) >=
+        static_cast<double>(context_.learned.needless) >=
         tuning::needless_share * static_cast<double>(chunk_.points.rows.count);
     const Repeats* const repeats =
         context_.plan.symmetric
             ? nullptr
             : counted_repeats(chunk_, context_.points.d, ties_cost_much ? spare(context_) : 0);
-    return filter_tile(chunk_,
+    return filter_tile(context_, chunk_,
                        {.filter = own_,
                         .projected = projected,
                         .clusters = own_clusters(),
                         .final_ids = final_ids,
                         .repeats = repeats},
-                       context_.points.metric, tile, context_.k, context_.plan, context_.stream);
+                       tile);
 }
 
 // The step that produced an outcome of filtered().
@@ -309,11 +309,11 @@ void ChunkSearch::count_needless(double before) const {
                           static_cast<double>(queries_.rows.count * context_.k),
                  found = context_.report.candidates - before;
     if (found <= needed) return;
-    chunk_.finer->needless += static_cast<std::int64_t>(found - needed);
+    context_.learned.needless += static_cast<std::int64_t>(found - needed);
     if (is_coarse(own_.form) &&
         tuning::misled_by_candidates(queries_.rows.count, chunk_.points.rows.count,
                                      context_.points.d, found - needed))
-        chunk_.finer->coarse_misleads = true;
+        context_.learned.coarse_misleads = true;
 }
 
 // The projection of the tile's own filter, where the plan has one.

@@ -70,8 +70,8 @@ private:
     bool has_values() const {
         return context_.plan.distances.empty() && context_.plan.matrix_queries > 0;
     }
-    Chunk::Finer::Record& record() const {
-        return has_values() ? chunk_.finer->as_values : chunk_.finer->by_passes;
+    Learned::Record& record() const {
+        return has_values() ? context_.learned.as_values : context_.learned.by_passes;
     }
     bool has_projection() const {
         return tuning::may_project(context_.plan.path) && &own_ == &chunk_.filter &&

@@ -16,6 +16,8 @@ struct SearchContext : SearchRequest {
     cudaStream_t stream;
     bool direct;  // the kernels write results to the caller's memory, which is on this device
     AttemptLog& log;
+    Learned& learned;
+    std::int64_t late_before = 0;  // late_bytes() when the call began
 
     // While points stream: the queries of a pass over them, on the device, and the number of the
     // first. Copying queries for each chunk would delay the next chunk on the bus.
@@ -28,10 +30,11 @@ inline void cancel_if_asked(const SearchContext& context) {
     context.progress.throw_if_cancelled();
 }
 
-// The bytes of the plan's workspace that forms of the points may take which are made for queries
-// without a certificate.
+// The bytes of the plan's workspace that forms of the points may still take which are made for
+// queries without a certificate.
 inline double spare(const SearchContext& context) {
-    return static_cast<double>(context.plan.workspace_bytes) / 2;
+    const std::int64_t made = context.points.resident.late->bytes() - context.late_before;
+    return static_cast<double>(context.plan.workspace_bytes) / 2 - static_cast<double>(made);
 }
 
 // Rows [first, first + count) of the queries. `measured` false: room for auxiliary values and NaN

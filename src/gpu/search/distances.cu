@@ -138,7 +138,8 @@ void distances(const Points& points, const DistancesRequest& request) {
     CallMemory call(points.device, stream);
     Matrix matrix(points, request, stream);
     if (points.streams) {
-        ChunkStream chunks(points, request.plan, request.progress, stream);
+        const Learned learned;
+        ChunkStream chunks(points, request.plan, learned, request.progress, stream);
         while (const Chunk* chunk = chunks.next()) matrix.columns(*chunk);
     } else {
         matrix.columns(points.resident);

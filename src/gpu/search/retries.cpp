@@ -64,9 +64,7 @@ LeftQueries filter_again(const RetryTile& tile, Step step, TileFilterChoice choi
     for (std::int64_t first = 0; first < count; first += at_once) {
         const std::int64_t some = std::min(at_once, count - first);
         choice.thresholds = thresholds.empty() ? nullptr : thresholds.data() + first;
-        FilterOutcome found =
-            filter_tile(tile.chunk, choice, context.points.metric, again.tile(first, some),
-                        context.k, context.plan, context.stream);
+        FilterOutcome found = filter_tile(context, tile.chunk, choice, again.tile(first, some));
         scatter_result(context, found.result, again.index.get() + first, some, tile.result);
         for (LeftQuery query : left_by(found, context.report.candidates, context.stream)) {
             query.row = rows[static_cast<std::size_t>(first + query.row)];
@@ -162,7 +160,7 @@ LeftQueries by_finer_filter(const RetryTile& tile, Step step, const LeftQueries&
     const FilterVectors& finer = filter_of(tile.chunk, context.points.metric, finer_kind(step));
     if (is_coarse(tile.own.form) &&
         tuning::misled_by_queries(tile.queries.rows.count, std::ssize(left)))
-        tile.chunk.finer->coarse_misleads = true;
+        context.learned.coarse_misleads = true;
     return filter_sampled(tile, step, {.filter = finer, .repeats = known_repeats(tile.chunk)},
                           left);
 }

@@ -55,11 +55,12 @@ void search_tile(const SearchContext& context, const Chunk& chunk, std::int64_t 
     cancel_if_asked(context);
 }
 
-void run(const Points& points, const SearchRequest& request, AttemptLog& log);
+void run(const Points& points, const SearchRequest& request, AttemptLog& log, PointsUse& use);
 
 // A tree would look at too many of the points: the filter that the plan has tiles for answers all
 // queries.
-void search_without_tree(const Points& points, const SearchRequest& asked, AttemptLog& log) {
+void search_without_tree(const Points& points, const SearchRequest& asked, AttemptLog& log,
+                         PointsUse& use) {
     Plan plan = asked.plan;
     plan.path = tuning::behind_tree(plan);
     Report& report = asked.report;
@@ -67,7 +68,7 @@ void search_without_tree(const Points& points, const SearchRequest& asked, Attem
     run(points,
         {asked.queries, asked.k, asked.graph, plan, asked.f64, asked.stream, asked.progress,
          asked.out, report, asked.keys},
-        log);
+        log, use);
     report.retried += report.certified - certified;
     report.certified = certified;
     report.fallbacks.insert(
@@ -79,7 +80,7 @@ void search_without_tree(const Points& points, const SearchRequest& asked, Attem
 // Queries that int8 has left without a certificate, and those between them, stream the points: a
 // pass over the bus takes as long for one query as for many.
 void search_streaming(const Points& points, const SearchRequest& asked, QueryRange left,
-                      AttemptLog& log) {
+                      AttemptLog& log, PointsUse& use) {
     Plan plan = asked.plan;
     plan.path = Path::gemm_f16;
     Report& report = asked.report;
@@ -89,7 +90,7 @@ void search_streaming(const Points& points, const SearchRequest& asked, QueryRan
         {exact::rows_of(asked.queries, left.first, left.count), asked.k, asked.graph, plan,
          asked.f64, asked.stream, asked.progress,
          exact::rows_of(asked.out, left.first, asked.k, asked.f64), report, asked.keys},
-        log);
+        log, use);
     log.count_from(0);
     report.path = name(Path::gemm_i8);
     report.retried += report.certified - certified;
@@ -195,7 +196,7 @@ void search_groups(const Points& points, const SearchRequest& request, SearchCon
                        {.progress = &request.progress, .stage = "search"});
             context.of_pass = view_of(pass_queries, queries.layout, points.d, points.device);
             context.pass_first = group_first;
-            ChunkStream chunks(points, plan, request.progress, context.stream);
+            ChunkStream chunks(points, plan, context.learned, request.progress, context.stream);
             std::int64_t seen = 0;
             while (const Chunk* chunk = chunks.next()) {
                 const bool merge = seen > 0;
@@ -209,7 +210,7 @@ void search_groups(const Points& points, const SearchRequest& request, SearchCon
 }
 
 // A search by the plan of `request`, whose attempts are logged.
-void run(const Points& points, const SearchRequest& request, AttemptLog& log) {
+void run(const Points& points, const SearchRequest& request, AttemptLog& log, PointsUse& use) {
     const MatrixView& queries = request.queries;
     const Plan& plan = request.plan;
     const DeviceScope scope(points.device);
@@ -222,9 +223,13 @@ void run(const Points& points, const SearchRequest& request, AttemptLog& log) {
     if (request.out.device == host_memory && !points.streams &&
         all_cells * (8 + element) <= PinnedBlock::bytes)
         small = PinnedBlock(static_cast<cudaStream_t>(request.stream));
-    SearchContext context{request, points, static_cast<cudaStream_t>(request.stream),
+    SearchContext context{request,
+                          points,
+                          static_cast<cudaStream_t>(request.stream),
                           small.data() || (request.out.device == points.device && !points.streams),
-                          log};
+                          log,
+                          use.learned,
+                          use.late_before};
     if (small.data()) {
         context.out.ids = static_cast<std::int64_t*>(small.data());
         context.out.distances = request.out.distances ? context.out.ids + all_cells : nullptr;
@@ -240,15 +245,15 @@ void run(const Points& points, const SearchRequest& request, AttemptLog& log) {
     if (plan.path == Path::tree) {
         const bool found = search_by_tree(context);
         call.wait("search");
-        return found ? hand_over() : search_without_tree(points, request, log);
+        return found ? hand_over() : search_without_tree(points, request, log, use);
     }
     if (serves_by_bytes(context)) {
-        if (points.resident.finer->by_passes.take_turn()) {
+        if (use.learned.by_passes.take_turn()) {
             const QueryRange left = search_by_bytes(context);
             call.wait("search");
             request.report.path = name(Path::gemm_i8);
             request.report.certified += queries.rows - left.count;
-            if (left.count > 0) search_streaming(points, request, left, log);
+            if (left.count > 0) search_streaming(points, request, left, log, use);
             return;
         }
         log.declined(Step::host_int8, "queries have been unlike the points too often");
@@ -263,9 +268,10 @@ void run(const Points& points, const SearchRequest& request, AttemptLog& log) {
 }  // namespace
 
 void search(const Points& points, const SearchRequest& request) {
+    PointsUse use(points);
     AttemptLog log(request.queries.rows);
     log_preparation(points, request, log);
-    run(points, request, log);
+    run(points, request, log, use);
     log.write(request.plan, request.report);
 }
 

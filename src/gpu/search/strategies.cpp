@@ -199,6 +199,21 @@ std::optional<When> later_when(Step step, const Outline& o, bool first) {
     }
 }
 
+// What a later step handles at a time: queries that are left are fewer than a tile's, and may need
+// longer lists.
+strategy::Tile later_tile(Step step, const Outline& o) {
+    const Plan& plan = o.plan;
+    const auto workspace = static_cast<double>(plan.workspace_bytes);
+    if (step == Step::own) return {plan.query_tile, plan.point_tile};
+    if (step == Step::exact) {
+        const tuning::RescanTile tile =
+            tuning::rescan_tile(workspace, o.shape.d, o.shape.k, o.multiprocessors);
+        return {tile.queries, tile.points};
+    }
+    return {step == Step::again ? tuning::retry_step(workspace) : plan.query_tile / 4 + 1,
+            plan.point_tile};
+}
+
 }  // namespace
 
 bool symmetric_may_serve(const Shape& s, const metric::Traits& traits) {
@@ -215,7 +230,7 @@ bool nearest_partition_may_serve(std::int64_t n, std::int64_t queries, std::int6
 Steps steps_of(const Outline& o) {
     const Plan& plan = o.plan;
     const bool within = o.task == strategy::Task::within;
-    Steps steps;
+    Steps steps({plan.query_tile, plan.point_tile});
     if (const strategy::Facts* const first =
             plan.first.empty() ? nullptr : find_strategy(plan.first))
         steps.add(*first, When::first);
@@ -235,7 +250,7 @@ Steps steps_of(const Outline& o) {
         steps.add(strategies::dense, is_first() ? When::first : When::otherwise);
     for (const Step step : later_steps)
         if (const std::optional<When> when = later_when(step, o, is_first()))
-            steps.add(strategy_of(step, plan), *when);
+            steps.add(strategy_of(step, plan), *when, later_tile(step, o));
     return steps;
 }
 

@@ -87,19 +87,24 @@ const char* text(When when);
 struct PlannedStep {
     const strategy::Facts* strategy = nullptr;
     When when = When::first;
+    strategy::Tile tile;
 };
 
 class Steps {
 public:
     static constexpr std::size_t most = 16;
-    void add(const strategy::Facts& strategy, When when) {
-        steps_[static_cast<std::size_t>(count_++)] = {&strategy, when};
+    explicit Steps(strategy::Tile tile) : tile_(tile) {}
+    // With the plan's tile.
+    void add(const strategy::Facts& strategy, When when) { add(strategy, when, tile_); }
+    void add(const strategy::Facts& strategy, When when, strategy::Tile tile) {
+        steps_[static_cast<std::size_t>(count_++)] = {&strategy, when, tile};
     }
     const PlannedStep* begin() const { return steps_.data(); }
     const PlannedStep* end() const { return steps_.data() + count_; }
     std::int64_t size() const { return count_; }
 
 private:
+    strategy::Tile tile_;
     std::array<PlannedStep, most> steps_{};
     std::int64_t count_ = 0;
 };

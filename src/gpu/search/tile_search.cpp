@@ -11,6 +11,7 @@
 #include "gpu/primitives/sort/sort_rows.h"
 #include "gpu/runtime/memory/pinned_words.h"
 #include "gpu/runtime/with_room.h"
+#include "gpu/search/context.h"
 #include "gpu/search/operands.h"
 #include "gpu/search/passes/augmented_pass.h"
 #include "gpu/search/passes/clustered_pass.h"
@@ -29,35 +30,38 @@ namespace {
 // The filter passes of a tile of queries: thresholds, candidate lists, refinement.
 class TileFilter {
 public:
-    TileFilter(const Chunk& chunk, const TileFilterChoice& choice, const DeviceMetric& metric,
-               const QueryTile& queries, std::int64_t k, const Plan& plan, cudaStream_t stream)
+    TileFilter(const SearchContext& context, const Chunk& chunk, const TileFilterChoice& choice,
+               const QueryTile& queries)
         : chunk_(chunk),
           filter_(choice.filter),
           projected_(choice.repeats ? nullptr : choice.projected),
-          metric_(metric),
+          metric_(context.points.metric),
           queries_(queries),
-          plan_(plan),
-          stream_(stream),
+          plan_(context.plan),
+          learned_(context.learned),
+          stream_(context.stream),
           by_bytes_(choice.by_bytes),
           q_(queries.rows.rows.count),
           n_(chunk.points.rows.count),
           // A query that is among the points is among its own candidates.
-          wanted_(std::min(n_, k + (queries.self ? 1 : 0))),
-          vectors_(vector_bytes(filter_.form, q_), stream),
-          state_(q_, stream),
-          augmented_(stream) {
-        if (choice.clusters && !choice.repeats) clustered_.emplace(*choice.clusters, isa(), stream);
+          wanted_(std::min(n_, context.k + (queries.self ? 1 : 0))),
+          vectors_(vector_bytes(filter_.form, q_), stream_),
+          state_(q_, stream_),
+          augmented_(stream_) {
+        if (choice.clusters && !choice.repeats)
+            clustered_.emplace(*choice.clusters, isa(), stream_);
         const FilterVectors& filter = filter_;
+        const DeviceMetric& metric = metric_;
         if (metric.kernels && queries.unmeasured.nan)
             metric.kernels->filter_unmeasured(queries.rows.rows, queries.unmeasured, filter.form,
                                               vectors_.get(), state_.error(), state_.unfit(),
-                                              metric.params, stream);
+                                              metric.params, stream_);
         else if (metric.kernels)
             metric.kernels->filter_queries(queries.rows, filter.form, vectors_.get(),
-                                           state_.error(), state_.unfit(), metric.params, stream);
+                                           state_.error(), state_.unfit(), metric.params, stream_);
         else
             formula_queries(queries.rows, filter, vectors_.get(), state_.error(), state_.unfit(),
-                            metric.params, stream);
+                            metric.params, stream_);
         static_cast<Operands&>(pass_) =
             operands_of(filter, metric, vectors_.get(), state_.error(), q_, n_);
         if (choice.repeats) leave_out(*choice.repeats);
@@ -347,7 +351,7 @@ private:
         const std::int64_t first = pass_.first + pass_.count;
         bool serves = false;
         const bool has_room = with_room([&] {
-            serves = plan_.forced || by_bytes_ || projected.serves(chunk_, first);
+            serves = plan_.forced || by_bytes_ || projected.serves(chunk_, learned_, first);
             if (serves) projected.prepare(q_);
         });
         if (!has_room || !serves) return false;
@@ -392,6 +396,7 @@ private:
     const DeviceMetric& metric_;
     const QueryTile& queries_;
     const Plan& plan_;
+    Learned& learned_;
     cudaStream_t stream_;
     bool by_bytes_;
     std::int64_t q_, n_, wanted_, capacity_ = 0;
@@ -412,16 +417,15 @@ private:
 
 }  // namespace
 
-FilterOutcome filter_tile(const Chunk& chunk, const TileFilterChoice& choice,
-                          const DeviceMetric& metric, const QueryTile& queries, std::int64_t k,
-                          const Plan& plan, cudaStream_t stream) {
+FilterOutcome filter_tile(const SearchContext& context, const Chunk& chunk,
+                          const TileFilterChoice& choice, const QueryTile& queries) {
     if (filters_nothing(choice.filter.form))
-        return nothing_filtered(queries.rows.rows.count, k, stream);
-    TileFilter filter_state(chunk, choice, metric, queries, k, plan, stream);
+        return nothing_filtered(queries.rows.rows.count, context.k, context.stream);
+    TileFilter filter_state(context, chunk, choice, queries);
     if (choice.thresholds) filter_state.from_thresholds(choice.thresholds);
-    else if (!plan.distances.empty()) filter_state.from_matrix();
+    else if (!context.plan.distances.empty()) filter_state.from_matrix();
     else if (!filter_state.from_values()) filter_state.from_samples();
-    return filter_state.refine(k, choice.final_ids);
+    return filter_state.refine(context.k, choice.final_ids);
 }
 
 }  // namespace kith::gpu

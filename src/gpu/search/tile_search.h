@@ -12,6 +12,8 @@
 
 namespace kith::gpu {
 
+struct SearchContext;  // context.h
+
 // A tile of queries on the device. self: per query, the id that it leaves out (relative to the
 // chunk); or null.
 struct QueryTile {
@@ -87,9 +89,8 @@ struct TileFilterChoice {
 };
 
 // Enqueues.
-FilterOutcome filter_tile(const Chunk& chunk, const TileFilterChoice& choice,
-                          const DeviceMetric& metric, const QueryTile& queries, std::int64_t k,
-                          const Plan& plan, cudaStream_t stream);
+FilterOutcome filter_tile(const SearchContext& context, const Chunk& chunk,
+                          const TileFilterChoice& choice, const QueryTile& queries);
 
 // A query of a tile that a strategy has left without a certificate.
 struct LeftQuery {

@@ -33,7 +33,8 @@ constinit const Strategy strategies::direct_f32{.facts = {.name = "direct-f32",
                                                           .path = Path::direct_f32,
                                                           .what = "the metric in f32 filters",
                                                           .obstacle = obstacle,
-                                                          .bytes = bytes},
+                                                          .bytes = bytes,
+                                                          .tile = filter_tile},
                                                 .nearest = nearest,
                                                 .within = within};
 

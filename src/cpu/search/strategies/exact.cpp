@@ -1,8 +1,11 @@
 // Strategy exact: the full scan, every pair in binary64. It leaves no queries.
 #include "cpu/search/scan.h"
 
+#include <algorithm>
+
 #include "cpu/search/nearest_call.h"
 #include "cpu/search/radius/radius_levels.h"
+#include "cpu/search/scan_tile.h"
 #include "cpu/search/selected_scan.h"
 
 namespace kith::cpu {
@@ -23,6 +26,12 @@ const char* nearest(NearestCall& call, const strategy::Queries& queries, strateg
     return nullptr;
 }
 
+strategy::Tile tile(const Plan& plan, const Shape& s) {
+    return scan_tile(s.n, s.q, s.d,
+                     std::clamp<std::int64_t>(s.k, 1, std::max<std::int64_t>(s.n, 1)),
+                     std::max(plan.threads, 1));
+}
+
 std::unique_ptr<RadiusLevel> within(const RadiusCall& call) {
     return scan_level(call);
 }
@@ -30,7 +39,7 @@ std::unique_ptr<RadiusLevel> within(const RadiusCall& call) {
 }  // namespace
 
 constinit const Strategy strategies::exact{
-    .facts = {.name = "exact", .path = Path::exact, .what = "every pair in binary64"},
+    .facts = {.name = "exact", .path = Path::exact, .what = "every pair in binary64", .tile = tile},
     .nearest = nearest,
     .within = within};
 

@@ -31,7 +31,8 @@ constinit const Strategy strategies::gemm_bf16{.facts = {.name = "gemm-bf16",
                                                          .path = Path::gemm_bf16,
                                                          .what = "a bf16 matrix product filters",
                                                          .obstacle = obstacle,
-                                                         .bytes = bytes},
+                                                         .bytes = bytes,
+                                                         .tile = filter_tile},
                                                .nearest = nearest,
                                                .within = within};
 

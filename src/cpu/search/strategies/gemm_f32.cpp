@@ -25,7 +25,8 @@ constinit const Strategy strategies::gemm_f32{.facts = {.name = "gemm-f32",
                                                         .path = Path::gemm_f32,
                                                         .what = "an f32 matrix product filters",
                                                         .obstacle = obstacle_of_products,
-                                                        .bytes = bytes},
+                                                        .bytes = bytes,
+                                                        .tile = filter_tile},
                                               .nearest = nearest,
                                               .within = within};
 

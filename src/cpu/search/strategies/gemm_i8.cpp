@@ -29,7 +29,8 @@ constinit const Strategy strategies::gemm_i8{
               .path = Path::gemm_i8,
               .what = "a product of whole numbers of 8 bits filters, then one of 16 or f32",
               .obstacle = obstacle,
-              .bytes = bytes},
+              .bytes = bytes,
+              .tile = filter_tile},
     .nearest = nearest};
 
 }  // namespace kith::cpu

@@ -29,7 +29,8 @@ constinit const Strategy strategies::projected{
          .what =
              "products along the directions in which points differ most, then of all coordinates",
          .obstacle = obstacle,
-         .bytes = bytes},
+         .bytes = bytes,
+         .tile = filter_tile},
     .nearest = nearest};
 
 }  // namespace kith::cpu

@@ -22,11 +22,11 @@ double bytes(const Shape& s, const std::string&) {
     return static_cast<double>(s.n) * (16.0 * static_cast<double>(s.d) + 40.0);
 }
 
-// Queries per tile if the plan is that of a filter: coordinates and order of a tile take at most
-// `most` bytes.
-std::int64_t tile_beside_filters(std::int64_t queries, std::int64_t d) {
+// If the plan is that of a filter, coordinates and order of a tile take at most `most` bytes.
+strategy::Tile tile(const Plan& plan, const Shape& s) {
     constexpr std::int64_t most = std::int64_t{1} << 28;
-    return std::clamp<std::int64_t>(most / (8 * d + 40), 1, queries);
+    const std::int64_t beside_filters = std::clamp<std::int64_t>(most / (8 * s.d + 40), 1, s.q);
+    return {plan.path == Path::tree ? plan.query_tile : beside_filters, leaf_points};
 }
 
 const char* nearest(NearestCall& call, const strategy::Queries& queries, strategy::Numbers&) {
@@ -43,11 +43,10 @@ const char* nearest(NearestCall& call, const strategy::Queries& queries, strateg
     // the searches.
     if (points.boxes_pay && !call.plan.forced && !points.tree_record().pays())
         return "queries have been unlike the points too often";
-    const std::int64_t tile = call.plan.path == Path::tree
-                                  ? call.plan.query_tile
-                                  : tile_beside_filters(queries.count, points.rows.cols);
-    const bool found = tree_search(points, call.queries, call.graph, call.isa, call.threads, tile,
-                                   call.progress, call.results, call.report);
+    const std::int64_t at_once =
+        tile(call.plan, {.q = queries.count, .d = points.rows.cols}).queries;
+    const bool found = tree_search(points, call.queries, call.graph, call.isa, call.threads,
+                                   at_once, call.progress, call.results, call.report);
     points.tree_record().note(1, found ? 0 : 1);
     call.tree_left = !found;
     return found ? nullptr : "a few of the queries look at too many of the points";
@@ -67,7 +66,8 @@ constinit const Strategy strategies::tree{
               .path = Path::tree,
               .what = "boxes of points that are too far are left out, the others in binary64",
               .obstacle = obstacle,
-              .bytes = bytes},
+              .bytes = bytes,
+              .tile = tile},
     .nearest = nearest,
     .within = within};
 

@@ -2,13 +2,11 @@
 // of neighbours. More neighbours mean more candidates.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <limits>
 
 namespace kith::gpu {
 
-// Thread-safe; several threads may run pilots at once.
 class Pilots {
 public:
     enum class Answer { serves, refused, unknown };
@@ -27,10 +25,17 @@ public:
             if (served_ >= k) served_ = 0;
         }
     }
+    // Adds what is known after a call beyond what was known before it.
+    void add(const Pilots& before, const Pilots& after) {
+        asked_ += after.asked_ - before.asked_;
+        if (after.served_ == before.served_ && after.refused_ == before.refused_) return;
+        served_ = after.served_;
+        refused_ = after.refused_;
+    }
 
 private:
     static constexpr std::int64_t tried_again = 16, none = std::numeric_limits<std::int64_t>::max();
-    std::atomic<std::int64_t> served_{0}, refused_{none}, asked_{0};
+    std::int64_t served_ = 0, refused_ = none, asked_ = 0;
 };
 
 }  // namespace kith::gpu

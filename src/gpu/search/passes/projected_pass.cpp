@@ -153,45 +153,43 @@ bool ProjectedPass::serves(std::int64_t seen) {
            few + read + again < (all_bytes ? tuning::largest_byte_share : 1) * all;
 }
 
-bool ProjectedPass::serves(const Chunk& chunk, std::int64_t seen) {
+bool ProjectedPass::serves(const Chunk& chunk, Learned& learned, std::int64_t seen) {
     if (pass_.q <= few_queries || seen >= pass_.n) return serves(seen);
-    using Finer = Chunk::Finer;
-    Pilots& pilots = chunk.finer->pilots;
     const bool bytes = static_cast<bool>(points_.directions.bytes);
     // Takes the first terms from this number on that exist. A lack of memory is not remembered, as
     // it may end.
     bool has_room = true;
     const auto take = [&](int terms) {
         const ByteTermRows* rows = nullptr;
-        for (; terms < Finer::no_terms; ++terms) {
+        for (; terms < Learned::no_terms; ++terms) {
             rows = terms_of(chunk, terms);
             has_room &= rows != nullptr;
             if (rows && *rows) break;
         }
-        take_terms(terms < Finer::no_terms ? rows : nullptr);
+        take_terms(terms < Learned::no_terms ? rows : nullptr);
         return terms;
     };
-    int terms = chunk.finer->terms;
+    int terms = learned.terms;
     if (bytes) terms = take(terms);
-    const Pilots::Answer known = pilots.known(wanted_);
+    const Pilots::Answer known = learned.pilots.known(wanted_);
     if (known != Pilots::Answer::unknown) return known == Pilots::Answer::serves;
     // The counts with integer thresholds, for all queries: few of them have thresholds that terms
     // raise so far that their candidates overflow, and pilots would miss those.
     std::vector<std::int32_t> of_ints;
-    if (bytes && terms < Finer::no_terms) {
+    if (bytes && terms < Learned::no_terms) {
         take_terms(nullptr);
         of_ints = count_passing(pass_.q, seen);
         take(terms);
     }
     bool found = false;
     for (;; terms = take(terms + 1)) {
-        if (bytes && terms < Finer::no_terms && raises_thresholds(of_ints, seen)) continue;
+        if (bytes && terms < Learned::no_terms && raises_thresholds(of_ints, seen)) continue;
         found = serves(seen);
-        if (found || !bytes || terms == Finer::no_terms) break;
+        if (found || !bytes || terms == Learned::no_terms) break;
     }
     if (!has_room) return found;
-    if (found) chunk.finer->terms = terms;
-    pilots.note(wanted_, found);
+    if (found) learned.terms = terms;
+    learned.pilots.note(wanted_, found);
     return found;
 }
 

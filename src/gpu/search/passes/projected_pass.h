@@ -59,10 +59,10 @@ public:
     // columns (bytes.h) lets more points pass.
     bool uses_terms() const { return byte_terms_ && *byte_terms_; }
     void take_terms(const ByteTermRows* terms) { byte_terms_ = terms; }
-    // As serves(seen), remembered for the chunk: few queries are decided by their number, others by
+    // As serves(seen), remembered: few queries are decided by their number, others by
     // the pilots of the first search with this many neighbours. Takes the int8 terms that serve.
     // Synchronises.
-    bool serves(const Chunk& chunk, std::int64_t seen);
+    bool serves(const Chunk& chunk, Learned& learned, std::int64_t seen);
     // Projects at least the first q queries.
     void prepare(std::int64_t q);
     // The end of the range that begins with point `seen`. It is a multiple of `seen` points at

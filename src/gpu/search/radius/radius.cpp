@@ -65,7 +65,8 @@ public:
         const DeviceBalls balls(request_, similarity_, first, count, nullptr, context_.stream);
         const BallQueries queries{.rows = rows.prepared(), .balls = balls.balls};
         if (points.streams) {
-            ChunkStream chunks(points, context_.plan, context_.progress, context_.stream);
+            ChunkStream chunks(points, context_.plan, context_.learned, context_.progress,
+                               context_.stream);
             while (const Chunk* chunk = chunks.next()) search_chunk(*chunk, queries, found);
         } else {
             search_chunk(points.resident, queries, found);
@@ -182,7 +183,7 @@ private:
             if (const FilterVectors* const spread = spread_if_there_is_room(chunk)) return *spread;
             had_no_room_ = true;
         }
-        if (kind == FilterKind::direct_coarse && chunk.finer->coarse_misleads)
+        if (kind == FilterKind::direct_coarse && context_.learned.coarse_misleads)
             if (const FilterVectors* const finer =
                     filter_if_there_is_room(chunk, FilterKind::direct))
                 return *finer;
@@ -192,7 +193,7 @@ private:
         return chunk.filter.form.order && context_.plan.path == Path::gemm_f16;
     }
     const FilterVectors* spread_if_there_is_room(const Chunk& chunk) const {
-        if (!may_spread_) return chunk.finer->one_term.known();  // made before; or null
+        if (!may_spread_) return chunk.late->one_term.known();  // made before; or null
         const FilterVectors* filter = nullptr;
         with_room([&] { filter = &spread_filter(chunk, context_.points.metric); });
         return filter;
@@ -293,7 +294,8 @@ void radius(const Points& points, const RadiusRequest& request) {
                              .progress = request.progress,
                              .out = {},
                              .report = request.report};
-    const SearchContext context{rows, points, stream, false, log};
+    PointsUse use(points);
+    const SearchContext context{rows, points, stream, false, log, use.learned, use.late_before};
     CallMemory call(points.device, stream);
     RadiusSearch search(context, request);
     const std::int64_t largest = std::min(request.plan.query_tile, q);

@@ -109,7 +109,7 @@ public:
         const auto needless = static_cast<double>(refined - (found_.counts_only ? 0 : within));
         if (is_coarse(filter_.form) &&
             tuning::misled_by_candidates(q_, n_, context_.points.d, needless))
-            chunk_.finer->coarse_misleads = true;
+            context_.learned.coarse_misleads = true;
         if (self_listed_.size() > 0) leave_out_self();
         add_totals(sums_.get(), q_, queries_.tile_rows, state(), totals_of(found_, queries_),
                    stream_);
