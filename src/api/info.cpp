@@ -111,12 +111,13 @@ std::string build_info() {
                                                            : "gpu",
                                 path.what);
         text += papers::path_lines();
-        for (const cpu::Strategy* const each : cpu::all_strategies)
-            if (planner::is_only_first(each->facts.name, false))
+        for (const cpu::Listed& each : cpu::all_strategies) {
+            const strategy::Facts& facts = each.strategy->facts;
+            if (planner::is_only_first(facts.name, false))
                 text += fmt::format(
-                    "  {:<18} {:<9} {}; ahead of the planner's choice\n", each->facts.name,
-                    planner::is_only_first(each->facts.name, true) ? "cpu, gpu" : "cpu",
-                    each->facts.what);
+                    "  {:<18} {:<9} {}; ahead of the planner's choice\n", facts.name,
+                    planner::is_only_first(facts.name, true) ? "cpu, gpu" : "cpu", facts.what);
+        }
         return text;
     });
 }

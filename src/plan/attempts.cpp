@@ -12,7 +12,8 @@ namespace kith::planner {
 std::string obstacle_on_cpu(const PathFacts& path, const MetricFacts& metric, ElementType type,
                             const strategy::Processor& processor, bool all_points) {
     const cpu::Strategy* const own = cpu::find_strategy(name(path.path));
-    if (!own || !own->facts.obstacle) return "";
+    if (!own) return "is not in this build";
+    if (!own->facts.obstacle) return "";
     const char* const reason =
         own->facts.obstacle({.task = all_points ? strategy::Task::within : strategy::Task::nearest,
                              .type = type,

@@ -115,11 +115,13 @@ double cpu_budget(const Request& r, const Machine& m, double least) {
 }
 
 double tree_bytes(const Shape& s) {
-    return cpu::strategies::tree.facts.bytes(s, "");
+    constexpr const cpu::Strategy* tree = cpu::listed("tree");
+    return cpu::is_listed(tree) ? tree->facts.bytes(s, "") : 0;
 }
 
 double projected_bytes(const Shape& s) {
-    return cpu::strategies::projected.facts.bytes(s, "");
+    constexpr const cpu::Strategy* projected = cpu::listed("projected");
+    return cpu::is_listed(projected) ? projected->facts.bytes(s, "") : 0;
 }
 
 std::span<const PathFacts> paths() {

@@ -36,13 +36,14 @@ TEST_P(PlanOfAdversarialData, AStrategyThatIsAskedFirstChangesNoAnswer) {
         Options options;
         options.device = "cpu";
         const Neighbors want = search(of_points, of_queries, 10, options);
-        for (const cpu::Strategy* const each : cpu::all_strategies) {
+        for (const cpu::Listed& listed : cpu::all_strategies) {
+            const cpu::Strategy* const each = listed.strategy;
             if (!planner::is_only_first(each->facts.name, false)) continue;
             options.path = each->facts.name;
             const Neighbors got = search(of_points, of_queries, 10, options);
             EXPECT_TRUE(same_answer(want, got)) << GetParam() << ", " << options.path;
-            if (each != &cpu::strategies::noop) trace_cases::expect_consistent(got.report, true, options.path);
-            EXPECT_TRUE(each != &cpu::strategies::noop || got.report.trace.at(0).left == 40);
+            if (each != cpu::listed("noop")) trace_cases::expect_consistent(got.report, true, options.path);
+            EXPECT_TRUE(each != cpu::listed("noop") || got.report.trace.at(0).left == 40);
             const Plan planned = plan({set.n, 40, d, 10}, options);
             EXPECT_EQ(options.path, planned.attempts.at(0).strategy);
             EXPECT_EQ(options.path, got.report.trace.at(0).strategy);

@@ -30,7 +30,9 @@ struct TaskSchedule {
 TaskSchedule make_schedule(std::int64_t n, std::int64_t q, std::int64_t d, std::int64_t k,
                            int threads) {
     const strategy::Tile tile = scan_tile(n, q, d, k, threads);
-    TaskSchedule c{.queries = tile.queries, .points = tile.points};
+    TaskSchedule c;
+    c.queries = tile.queries;
+    c.points = tile.points;
     c.blocks = (q + c.queries - 1) / c.queries;
     // Enough tasks for every thread; a range consists of whole tiles.
     const std::int64_t wanted =

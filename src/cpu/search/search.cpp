@@ -25,6 +25,8 @@ constexpr std::int64_t worth_sampling = 256;
 // A scan takes as long as this many passes over all rows (see filter_search.cpp).
 constexpr std::int64_t readings_of_scan = 4;
 
+constexpr const Strategy* rows_strategy = listed("rows");
+
 class NearestDriver {
 public:
     NearestDriver(const Points& points, const MatrixView& queries, bool graph, const Plan& plan,
@@ -88,7 +90,7 @@ private:
             case When::few_keys:
                 if (step.strategy == &strategies::exact) last(step);
                 else if (is_panels(*step.strategy)) panels(*step.strategy);
-                else if (step.strategy == &strategies::rows) rows(strategies::gemm_f32);
+                else if (step.strategy == rows_strategy) rows(Path::gemm_f32);
                 else attempt(*step.strategy);
                 return;
             case When::sample:
@@ -111,7 +113,7 @@ private:
                 again();
                 return;
             case When::finer:
-                if (call_.used == &strategies::gemm_bf16) panels(*step.strategy);
+                if (call_.used && call_.used == listed("gemm_bf16")) panels(*step.strategy);
                 return;
             case When::uncovered:
                 if (!call_.filtered()) panels(*step.strategy);
@@ -131,11 +133,8 @@ private:
     }
 
     static bool is_panels(const Strategy& strategy) {
-        return &strategy == &strategies::gemm_bf16 || &strategy == &strategies::gemm_f32 ||
-               &strategy == &strategies::direct_f32;
-    }
-    static Rounding rounding_of_panels(const Strategy& strategy) {
-        return rounding_of(strategy.facts.path);
+        return &strategy == listed("gemm_bf16") || &strategy == listed("gemm_f32") ||
+               &strategy == listed("direct_f32");
     }
 
     // Call it before the first filter.
@@ -146,26 +145,28 @@ private:
             call_.search.repeats = call_.points.likely_repeats(call_.threads, call_.progress);
     }
 
-    // Compares the caller's own rows in place of the panels of a strategy. True if that ran.
-    bool rows(const Strategy& in_place_of) {
+    // Compares the caller's own rows in place of the panels of a path. True if that ran.
+    bool rows(Path in_place_of) {
         begin_filters();
-        call_.path = in_place_of.facts.path;
-        const bool ran = attempt(strategies::rows);
-        if (ran) call_.ran(strategies::rows, rounding_of_panels(in_place_of));
+        call_.path = in_place_of;
+        const bool ran = attempt(*rows_strategy);
+        if (ran) call_.ran(*rows_strategy, rounding_of(in_place_of));
         return ran;
     }
 
     void few(const ChainStep& next) {
         if (call_.by_rows) return;
-        if (rows_serve(call_, rounding_of_panels(*next.strategy))) rows(*next.strategy);
+        const Path panels = next.strategy->facts.path;
+        if (rows_serve(call_, rounding_of(panels))) rows(panels);
         else if (chain_.count() <= max_row_queries && !call_.filtered())
-            chain_.decline(strategies::rows.facts, "the points are packed");
+            chain_.decline(rows_strategy->facts, "the points are packed");
     }
 
     bool panels(const Strategy& strategy) {
         begin_filters();
-        if (rows_serve(call_, rounding_of_panels(strategy))) {
-            if (!call_.by_rows) return rows(strategy);
+        const Path path = strategy.facts.path;
+        if (is_listed(rows_strategy) && rows_serve(call_, rounding_of(path))) {
+            if (!call_.by_rows) return rows(path);
             chain_.decline(strategy.facts, "rows serve so few queries");
             return false;
         }
@@ -214,15 +215,16 @@ private:
             // All queries count as retried or scanned: the tree had left them.
             report.retried += report.certified;
             report.certified = 0;
-            const Path behind =
-                call_.used == &strategies::rows ? call_.path : call_.used->facts.path;
+            const Path behind = call_.used == rows_strategy ? call_.path : call_.used->facts.path;
             report.fallbacks.insert(report.fallbacks.begin(),
                                     {call_.queries.rows, false,
                                      "a tree leaves out too few of the points for these queries",
                                      "path " + std::string(name(behind)) + " from the start"});
         }
         if (const strategy::Facts* const winner = chain_.winner())
-            report.path = name(winner == &strategies::rows.facts ? call_.path : winner->path);
+            report.path =
+                name(is_listed(rows_strategy) && winner == &rows_strategy->facts ? call_.path
+                                                                                 : winner->path);
     }
 
     Isa isa_;

@@ -12,27 +12,15 @@ namespace {
 
 using strategy::CauseSet;
 
-const Strategy& of_path(Path path) {
-    switch (path) {
-        case Path::tree:
-            return strategies::tree;
-        case Path::projected:
-            return strategies::projected;
-        case Path::gemm_i8:
-            return strategies::gemm_i8;
-        case Path::gemm_bf16:
-            return strategies::gemm_bf16;
-        case Path::direct_f32:
-            return strategies::direct_f32;
-        case Path::exact:
-            return strategies::exact;
-        default:
-            return strategies::gemm_f32;
-    }
-}
+constexpr const Strategy* tree = listed("tree");
+constexpr const Strategy* int8 = listed("gemm_i8");
+constexpr const Strategy* rows = listed("rows");
+constexpr const Strategy* bf16 = listed("gemm_bf16");
+constexpr const Strategy* f32 = listed("gemm_f32");
+constexpr const Strategy* direct = listed("direct_f32");
 
-ChainStep step(const Strategy& strategy, When when) {
-    return {&strategy, when, strategy.facts.takes};
+ChainStep step(const Strategy* strategy, When when) {
+    return {strategy, when, strategy ? strategy->facts.takes : CauseSet::all()};
 }
 
 bool has_products(const metric::Traits& traits) {
@@ -45,45 +33,46 @@ bool has_direct(const metric::Traits& traits) {
 
 void add_last(const Outline& o, Steps& steps) {
     if (o.plan.path == Path::tree || o.plan.tries_tree || o.has_tree)
-        steps.add(step(strategies::tree, When::made));
-    steps.add(step(strategies::exact, When::last));
+        steps.add(step(tree, When::made));
+    steps.add(step(&strategies::exact, When::last));
 }
 
 // Adds the filters for queries that products, or the filter `own`, have left.
-void add_finer(const Outline& o, const Strategy& own, Steps& steps) {
+void add_finer(const Outline& o, const Strategy* own, Steps& steps) {
+    if (!own) return;
     const bool products = has_products(o.traits);
-    if (&own == &strategies::gemm_bf16) steps.add(step(strategies::gemm_f32, When::finer));
-    else if (&own == &strategies::direct_f32 && products)
-        steps.add(step(strategies::gemm_f32, When::uncovered));
-    if (products && has_direct(o.traits) && &own != &strategies::direct_f32)
-        steps.add(step(strategies::direct_f32, When::differences));
+    if (own == bf16) steps.add(step(f32, When::finer));
+    else if (own == direct && products) steps.add(step(f32, When::uncovered));
+    if (products && has_direct(o.traits) && own != direct)
+        steps.add(step(direct, When::differences));
 }
 
 void add_nearest(const Outline& o, Path path, Steps& steps) {
-    const Strategy* own = &of_path(path);
+    const Strategy* own = find_strategy(name(path));
     const bool coarse = path == Path::projected || path == Path::gemm_i8;
     if (coarse) {
-        steps.add(step(*own, When::sample));
-        if (path == Path::projected && o.bytes) steps.add(step(strategies::gemm_i8, When::instead));
+        steps.add(step(own, When::sample));
+        if (path == Path::projected && o.bytes) steps.add(step(int8, When::instead));
         steps.add({own, When::unlimited, CauseSet::of(exact::Cause::directions)});
-        own = o.bf16 && o.d >= min_bf16_dimensions ? &strategies::gemm_bf16 : &strategies::gemm_f32;
+        own = o.bf16 && o.d >= min_bf16_dimensions && is_listed(bf16) ? bf16 : f32;
     }
-    const bool rows = row_filter_serves(o.metric, o.type, o.d);
-    if (rows && (coarse || o.queries <= max_row_queries))
-        steps.add(step(strategies::rows, When::few_queries));
-    steps.add(step(*own, coarse ? When::all_coordinates : When::first));
-    steps.add(step(*own, When::without_repeats));
-    if (rows && !coarse && o.queries > max_row_queries)
-        steps.add(step(strategies::rows, When::few_queries));
-    add_finer(o, *own, steps);
-    steps.add(step(*own, When::without_repeats));
+    // They stand in for the panels of the next step.
+    const bool in_place = own && row_filter_serves(o.metric, o.type, o.d);
+    if (in_place && (coarse || o.queries <= max_row_queries))
+        steps.add(step(rows, When::few_queries));
+    steps.add(step(own, coarse ? When::all_coordinates : When::first));
+    steps.add(step(own, When::without_repeats));
+    if (in_place && !coarse && o.queries > max_row_queries)
+        steps.add(step(rows, When::few_queries));
+    add_finer(o, own, steps);
+    steps.add(step(own, When::without_repeats));
 }
 
 }  // namespace
 
 const Strategy* find_strategy(std::string_view name) {
-    for (const Strategy* const each : all_strategies)
-        if (name == each->facts.name) return each;
+    for (const Listed& each : all_strategies)
+        if (name == each.strategy->facts.name) return each.strategy;
     return nullptr;
 }
 
@@ -126,30 +115,31 @@ bool rows_serve(MetricId metric, ElementType type, std::int64_t queries, std::in
 }
 
 Path path_behind_tree(const metric::Traits& traits, std::int64_t d) {
-    const bool direct = has_direct(traits) && (!has_products(traits) || d <= direct_dimensions);
-    return direct ? Path::direct_f32 : Path::gemm_f32;
+    const bool differences = is_listed(direct) && has_direct(traits) &&
+                             (!has_products(traits) || d <= direct_dimensions || !is_listed(f32));
+    return differences ? Path::direct_f32 : Path::gemm_f32;
 }
 
 Steps steps_of(const Outline& o) {
     Steps steps;
-    if (const Strategy* const first = o.plan.first.empty() ? nullptr : find_strategy(o.plan.first))
-        steps.add(step(*first, When::first));
+    if (!o.plan.first.empty()) steps.add(step(find_strategy(o.plan.first), When::first));
     if (!o.plan.selector.empty() || o.plan.path == Path::exact) {
-        steps.add(step(strategies::exact, When::first));
+        steps.add(step(&strategies::exact, When::first));
         return steps;
     }
     const bool within = o.task == strategy::Task::within;
     Path path = o.plan.path;
     if (path == Path::tree) {
-        steps.add(step(strategies::tree, When::few_keys));
+        steps.add(step(tree, When::few_keys));
         path = within ? (has_direct(o.traits) ? Path::direct_f32 : Path::gemm_f32)
                       : path_behind_tree(o.traits, o.d);
     } else if (o.plan.tries_tree && !o.plan.forced && !within) {
-        steps.add(step(strategies::tree, When::boxes));
+        steps.add(step(tree, When::boxes));
     }
     if (within) {
-        steps.add(step(of_path(path), When::first));
-        add_finer(o, of_path(path), steps);
+        const Strategy* const own = find_strategy(name(path));
+        steps.add(step(own, When::first));
+        add_finer(o, own, steps);
     } else {
         add_nearest(o, path, steps);
     }

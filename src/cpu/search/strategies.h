@@ -35,11 +35,25 @@ namespace strategies {
 #undef KITH_CPU_STRATEGY
 }  // namespace strategies
 
-inline constexpr std::array all_strategies = {
-#define KITH_CPU_STRATEGY(name) &strategies::name,
+struct Listed {
+    std::string_view identifier;
+    const Strategy* strategy;
+};
+inline constexpr Listed all_strategies[] = {
+#define KITH_CPU_STRATEGY(name) {#name, &strategies::name},
 #include "cpu/search/strategies.def"
 #undef KITH_CPU_STRATEGY
 };
+// The strategy with that identifier in the list; null if the list lacks it. Every line but the last
+// may be deleted, with its file: searches then go without.
+constexpr const Strategy* listed(std::string_view identifier) {
+    for (const Listed& each : all_strategies)
+        if (each.identifier == identifier) return each.strategy;
+    return nullptr;
+}
+constexpr bool is_listed(const Strategy* strategy) {
+    return strategy != nullptr;
+}
 // Null if no strategy has that name.
 const Strategy* find_strategy(std::string_view name);
 
@@ -72,7 +86,10 @@ struct ChainStep {
 class Steps {
 public:
     static constexpr std::size_t most = 16;
-    void add(const ChainStep& step) { steps_[static_cast<std::size_t>(count_++)] = step; }
+    // Nothing, if the list lacks its strategy.
+    void add(const ChainStep& step) {
+        if (step.strategy) steps_[static_cast<std::size_t>(count_++)] = step;
+    }
     const ChainStep* begin() const { return steps_.data(); }
     const ChainStep* end() const { return steps_.data() + count_; }
 

@@ -294,7 +294,7 @@ private:
             call_.when = step.when;
             made.level = step.strategy->within(call_);
             const bool filter =
-                step.strategy != &strategies::tree && step.strategy != &strategies::exact;
+                step.strategy != listed("tree") && step.strategy != &strategies::exact;
             any_filter_ = any_filter_ || (filter && made.level);
         }
         if (!made.asked && !made.level)
