@@ -1,8 +1,10 @@
 // A search on one device: tiles of queries through all chunks of points, retries, results merged
 // and delivered.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
-#include <string>
+#include <utility>
 
 #include "exact/row_range.h"
 #include "gpu/points/chunk_stream.h"
@@ -10,12 +12,11 @@
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/memory/call_memory.h"
 #include "gpu/runtime/memory/pinned_block.h"
-#include "gpu/search/by_bytes.h"
+#include "gpu/search/ahead/ahead.h"
 #include "gpu/search/chunk_search.h"
 #include "gpu/search/context.h"
 #include "gpu/search/deliver.h"
 #include "gpu/search/results.h"
-#include "gpu/search/tree_pass.h"
 #include "gpu/search/tuning.h"
 
 namespace kith::gpu {
@@ -53,52 +54,6 @@ void search_tile(const SearchContext& context, const Chunk& chunk, std::int64_t 
         if (last) deliver(context, lists, first, count);
     }
     cancel_if_asked(context);
-}
-
-void run(const Points& points, const SearchRequest& request, AttemptLog& log, PointsUse& use);
-
-// A tree would look at too many of the points: the filter that the plan has tiles for answers all
-// queries.
-void search_without_tree(const Points& points, const SearchRequest& asked, AttemptLog& log,
-                         PointsUse& use) {
-    Plan plan = asked.plan;
-    plan.path = tuning::behind_tree(plan);
-    Report& report = asked.report;
-    const std::int64_t certified = report.certified;
-    run(points,
-        {asked.queries, asked.k, asked.graph, plan, asked.f64, asked.stream, asked.progress,
-         asked.out, report, asked.keys},
-        log, use);
-    report.retried += report.certified - certified;
-    report.certified = certified;
-    report.fallbacks.insert(
-        report.fallbacks.begin(),
-        {asked.queries.rows, false, "a tree leaves out too few of the points for these queries",
-         std::string("path ") + name(plan.path) + " from the start"});
-}
-
-// Queries that int8 has left without a certificate, and those between them, stream the points: a
-// pass over the bus takes as long for one query as for many.
-void search_streaming(const Points& points, const SearchRequest& asked, QueryRange left,
-                      AttemptLog& log, PointsUse& use) {
-    Plan plan = asked.plan;
-    plan.path = Path::gemm_f16;
-    Report& report = asked.report;
-    const std::int64_t certified = report.certified;
-    log.count_from(left.first);
-    run(points,
-        {exact::rows_of(asked.queries, left.first, left.count), asked.k, asked.graph, plan,
-         asked.f64, asked.stream, asked.progress,
-         exact::rows_of(asked.out, left.first, asked.k, asked.f64), report, asked.keys},
-        log, use);
-    log.count_from(0);
-    report.path = name(Path::gemm_i8);
-    report.retried += report.certified - certified;
-    report.certified = certified;
-    report.fallbacks.insert(
-        report.fallbacks.begin(),
-        {left.count, false, "numbers of 8 bits leave queries without a certificate",
-         "memory for all points in fp16, or points that stream from the start"});
 }
 
 // The answers of a sample, asked when the points were prepared, that no step follows from. `plan`:
@@ -209,69 +164,127 @@ void search_groups(const Points& points, const SearchRequest& request, SearchCon
     }
 }
 
-// A search by the plan of `request`, whose attempts are logged.
-void run(const Points& points, const SearchRequest& request, AttemptLog& log, PointsUse& use) {
-    const MatrixView& queries = request.queries;
-    const Plan& plan = request.plan;
-    const DeviceScope scope(points.device);
-    if (plan.symmetric && (points.streams || plan.query_tile < queries.rows))
-        throw Error(ErrorCode::invalid_argument,
-                    "plan: symmetric, which needs all points and all queries at once");
-    // Small results for the host: the kernels write them where it can read them.
-    const std::int64_t all_cells = queries.rows * request.k, element = request.f64 ? 8 : 4;
-    PinnedBlock small;
-    if (request.out.device == host_memory && !points.streams &&
-        all_cells * (8 + element) <= PinnedBlock::bytes)
-        small = PinnedBlock(static_cast<cudaStream_t>(request.stream));
-    SearchContext context{request,
-                          points,
-                          static_cast<cudaStream_t>(request.stream),
-                          small.data() || (request.out.device == points.device && !points.streams),
-                          log,
-                          use.learned,
-                          use.late_before};
-    if (small.data()) {
-        context.out.ids = static_cast<std::int64_t*>(small.data());
-        context.out.distances = request.out.distances ? context.out.ids + all_cells : nullptr;
+// The results of a call. Small ones for the host: the kernels write them to memory that they can
+// reach, from which hand_over() copies them.
+class Results {
+public:
+    Results(const Points& points, const SearchRequest& request) : out_(request.out) {
+        cells_ = request.queries.rows * request.k;
+        element_ = request.f64 ? 8 : 4;
+        if (out_.device == host_memory && !points.streams &&
+            cells_ * (8 + element_) <= PinnedBlock::bytes)
+            small_ = PinnedBlock(static_cast<cudaStream_t>(request.stream));
+        is_direct_ = small_.data() || (out_.device == points.device && !points.streams);
     }
-    const auto hand_over = [&] {
-        if (!small.data()) return;
-        std::copy_n(context.out.ids, all_cells, request.out.ids);
-        if (request.out.distances)
-            std::memcpy(request.out.distances, context.out.distances,
-                        static_cast<std::size_t>(all_cells * element));
-    };
-    CallMemory call(points.device, context.stream);
-    if (plan.path == Path::tree) {
-        const bool found = search_by_tree(context);
-        call.wait("search");
-        return found ? hand_over() : search_without_tree(points, request, log, use);
+    // True if kernels write them in place.
+    bool is_direct() const { return is_direct_; }
+    NeighborsView view() const {
+        if (!small_.data()) return out_;
+        NeighborsView to = out_;
+        to.ids = static_cast<std::int64_t*>(small_.data());
+        to.distances = out_.distances ? to.ids + cells_ : nullptr;
+        return to;
     }
-    if (serves_by_bytes(context)) {
-        if (use.learned.by_passes.take_turn()) {
-            const QueryRange left = search_by_bytes(context);
+    // Call it once the work is over.
+    void hand_over() const {
+        if (!small_.data()) return;
+        const NeighborsView from = view();
+        std::copy_n(from.ids, cells_, out_.ids);
+        if (out_.distances)
+            std::memcpy(out_.distances, from.distances,
+                        static_cast<std::size_t>(cells_ * element_));
+    }
+
+private:
+    NeighborsView out_;
+    std::int64_t cells_, element_;
+    PinnedBlock small_;
+    bool is_direct_;
+};
+
+// One search by the plan of its request, whose attempts are logged.
+class Search {
+public:
+    Search(const Points& points, const SearchRequest& request, AttemptLog& log, PointsUse& use)
+        : request_(request),
+          results_(points, request),
+          context_{request,
+                   points,
+                   static_cast<cudaStream_t>(request.stream),
+                   results_.is_direct(),
+                   log,
+                   use.learned,
+                   use.late_before} {
+        context_.out = results_.view();
+    }
+
+    // The first strategy ahead of the tiles that takes the queries, or the tiles. Returns the
+    // queries left, with the strategy that left them.
+    std::pair<const Ahead*, QueryRange> run() {
+        CallMemory call(context_.points.device, context_.stream);
+        for (const Ahead* const each : all_ahead) {
+            if (!each->takes(context_)) continue;
+            const QueryRange left = each->answer(context_);
             call.wait("search");
-            request.report.path = name(Path::gemm_i8);
-            request.report.certified += queries.rows - left.count;
-            if (left.count > 0) search_streaming(points, request, left, log, use);
-            return;
+            if (each->reported) request_.report.path = each->reported;
+            if (left.count < request_.queries.rows) results_.hand_over();
+            return {each, left};
         }
-        log.declined(Step::host_int8, "queries have been unlike the points too often");
+        search_groups(context_.points, request_, context_);
+        call.wait("search");
+        results_.hand_over();
+        name_path(request_.plan, context_.log, request_.report);
+        context_.log.count_outcomes(request_.queries.rows, request_.report);
+        return {};
     }
-    search_groups(points, request, context);
-    call.wait("search");
-    hand_over();
-    name_path(plan, log, request.report);
-    log.count_outcomes(queries.rows, request.report);
+
+private:
+    const SearchRequest& request_;
+    Results results_;
+    SearchContext context_;
+};
+
+// The queries that a strategy ahead of the tiles has left, by the tiles behind it.
+void answer_left(const Points& points, const SearchRequest& asked, const Ahead& ahead,
+                 QueryRange left, AttemptLog& log, PointsUse& use) {
+    Plan plan = asked.plan;
+    plan.path = ahead.behind(plan);
+    Report& report = asked.report;
+    const std::int64_t certified = report.certified;
+    const SearchRequest rest{exact::rows_of(asked.queries, left.first, left.count),
+                             asked.k,
+                             asked.graph,
+                             plan,
+                             asked.f64,
+                             asked.stream,
+                             asked.progress,
+                             exact::rows_of(asked.out, left.first, asked.k, asked.f64),
+                             report,
+                             asked.keys};
+    log.count_from(left.first);
+    Search(points, rest, log, use).run();
+    log.count_from(0);
+    if (ahead.reported) report.path = ahead.reported;
+    report.retried += report.certified - certified;
+    report.certified = certified;
+    report.fallbacks.insert(
+        report.fallbacks.begin(),
+        {left.count, false, ahead.left, fmt::format(fmt::runtime(ahead.wish), name(plan.path))});
 }
 
 }  // namespace
 
 void search(const Points& points, const SearchRequest& request) {
+    if (request.plan.symmetric &&
+        (points.streams || request.plan.query_tile < request.queries.rows))
+        throw Error(ErrorCode::invalid_argument,
+                    "plan: symmetric, which needs all points and all queries at once");
+    const DeviceScope scope(points.device);
     PointsUse use(points);
     AttemptLog log(request.queries.rows);
     log_preparation(points, request, log);
-    run(points, request, log, use);
+    const auto [ahead, left] = Search(points, request, log, use).run();
+    if (left.count > 0) answer_left(points, request, *ahead, left, log, use);
     log.write(request.plan, request.report);
 }
 

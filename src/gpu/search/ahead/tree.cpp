@@ -1,11 +1,11 @@
-// Searches a tree with queries in an order in which neighbouring queries visit the same leaves:
-// queries of a graph are the leaves' own points, others are sorted by their nearest leaf.
-#include "gpu/search/tree_pass.h"
-
+// Strategy tree: distance keys of the points in the leaves that may hold a neighbour. Queries come
+// in an order in which neighbouring ones visit the same leaves: those of a graph are the leaves'
+// own points, others are sorted by their nearest leaf.
 #include <algorithm>
 #include <bit>
 
 #include "gpu/runtime/memory/pinned_words.h"
+#include "gpu/search/ahead/ahead.h"
 #include "gpu/search/deliver.h"
 #include "gpu/search/tuning.h"
 #include "gpu/tree/order.h"
@@ -33,6 +33,7 @@ public:
           search_(tree_search_of(traits_of(metric_))),
           tallies_(2 * tree_tallies, stream_) {}
 
+    // True: all queries are answered; false: none.
     bool run() {
         const std::int64_t q = context_.queries.rows, k = context_.k;
         const std::int64_t most = tuning::tree_tile(
@@ -180,10 +181,23 @@ private:
     std::int64_t done_ = 0;  // queries
 };
 
+bool takes(const SearchContext& context) {
+    return context.plan.path == Path::tree;
+}
+
+// Leaves all queries if pilot queries compare too many points; a forced path answers them.
+QueryRange answer(const SearchContext& context) {
+    return TreePass(context).run() ? QueryRange{} : QueryRange{0, context.queries.rows};
+}
+
 }  // namespace
 
-bool search_by_tree(const SearchContext& context) {
-    return TreePass(context).run();
-}
+constinit const Ahead tree_ahead{
+    .takes = takes,
+    .answer = answer,
+    .behind = tuning::behind_tree,
+    .reported = nullptr,
+    .left = "a tree leaves out too few of the points for these queries",
+    .wish = "path {} from the start"};
 
 }  // namespace kith::gpu

@@ -1,24 +1,29 @@
-// See by_bytes.h.
-#include "gpu/search/by_bytes.h"
-
+// Strategy host-int8: the points are in host memory, their int8 form is on the device
+// (points/listed_vectors.h).
 #include <algorithm>
 #include <vector>
 
 #include "gpu/points/pca/projection.h"
 #include "gpu/runtime/in_flight.h"
+#include "gpu/search/ahead/ahead.h"
 #include "gpu/search/deliver.h"
 #include "gpu/search/results.h"
 #include "gpu/search/tuning.h"
 
 namespace kith::gpu {
 
-bool serves_by_bytes(const SearchContext& context) {
-    return context.points.streams && context.points.resident.projected &&
-           context.plan.path == Path::gemm_i8 && isa_of(context.plan) == FilterIsa::sm_90a &&
-           context.k < tuning::most_listed_k;
-}
-
 namespace {
+
+// Once queries have been unlike the points too often, most calls do without.
+bool takes(const SearchContext& context) {
+    const bool serves = context.points.streams && context.points.resident.projected &&
+                        context.plan.path == Path::gemm_i8 &&
+                        isa_of(context.plan) == FilterIsa::sm_90a &&
+                        context.k < tuning::most_listed_k;
+    if (!serves || context.learned.by_passes.take_turn()) return serves;
+    context.log.declined(Step::host_int8, "queries have been unlike the points too often");
+    return false;
+}
 
 // Delivers the neighbours of a tile of queries. Returns those that have no certificate.
 LeftQueries search_tile(const SearchContext& context, std::int64_t first, std::int64_t count) {
@@ -39,9 +44,10 @@ LeftQueries search_tile(const SearchContext& context, std::int64_t first, std::i
     return left_by(found, context.report.candidates, context.stream);
 }
 
-}  // namespace
-
-QueryRange search_by_bytes(const SearchContext& context) {
+// The range left goes from the first query without a certificate to the last one, or to the end
+// where memory runs out. Progress counts the queries outside of it as soon as they are certain, for
+// a graph at the end.
+QueryRange answer(const SearchContext& context) {
     const std::int64_t queries = context.queries.rows,
                        tile = std::min(context.plan.query_tile, queries);
     std::int64_t searched = 0, begin = queries, end = 0, left = 0, reported = 0;
@@ -79,7 +85,23 @@ QueryRange search_by_bytes(const SearchContext& context) {
     context.log.took(Step::host_int8, 0, queries);
     context.log.left(Step::host_int8, exact::Cause::full_list, range.count);
     context.log.lap(Step::host_int8);
+    context.report.certified += queries - range.count;
     return range;
 }
+
+// A pass over the bus takes as long for one query as for many: the points stream for those left.
+Path behind(const Plan&) {
+    return Path::gemm_f16;
+}
+
+}  // namespace
+
+constinit const Ahead host_int8_ahead{
+    .takes = takes,
+    .answer = answer,
+    .behind = behind,
+    .reported = "gemm-i8",
+    .left = "numbers of 8 bits leave queries without a certificate",
+    .wish = "memory for all points in fp16, or points that stream from the start"};
 
 }  // namespace kith::gpu
