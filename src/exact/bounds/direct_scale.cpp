@@ -153,7 +153,7 @@ std::int64_t least_dimensions(const DirectForm& form) {
 }
 
 std::optional<CoarseScale> scale_of_shares(const DirectForm& form, const DirectSample& sample) {
-    const CoarseScale words{{}, share_scale(sample.d)};
+    CoarseScale words{{}, share_scale(sample.d)};
     double sum = 0, rows = 0;
     for (std::int64_t s = 0; s < sample.count; ++s) {
         ShareTerms terms;
