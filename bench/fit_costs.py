@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fits the rates of the planner's costs (src/plan/costs.h) to records of shapes.py, and says what choosing by them takes.
+"""Fits the rates of the planner's costs (src/plan/rates/costs.h) to records of shapes.py, and says what choosing by them takes.
 
 usage: fit_costs.py RECORD... [--scans-of RECORD...] [--check RECORD...] [--name NAME --source TEXT [--threads-as FILE] --out FILE] [--serial-merge] [--verbose SHAPES]
 (needs numpy and scipy)

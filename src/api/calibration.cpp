@@ -21,7 +21,7 @@
 #include "kith/error.h"
 #include "machine/lasting.h"
 #include "plan/choice.h"
-#include "plan/costs.h"
+#include "plan/rates/costs.h"
 
 namespace kith::api {
 

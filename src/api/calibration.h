@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kith/plan.h"
-#include "plan/machines.h"
+#include "plan/rates/machines.h"
 
 namespace kith::api {
 

@@ -10,8 +10,8 @@
 #include "kith/functor.h"
 #include "kith/plan.h"
 #include "plan/attempts.h"
-#include "plan/machines.h"
 #include "plan/planner.h"
+#include "plan/rates/machines.h"
 #include "plan/schedule.h"
 
 namespace kith {

@@ -16,8 +16,8 @@
 #include "gpu/filter/tuning.h"
 #include "gpu/search/tuning.h"
 #include "plan/attempts.h"
-#include "plan/costs.h"
 #include "plan/gpu_tiles.h"
+#include "plan/rates/costs.h"
 
 namespace kith::planner {
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "plan/costs.h"
 #include "plan/planner.h"
+#include "plan/rates/costs.h"
 #include "strategy/facts.h"
 
 namespace kith::planner {

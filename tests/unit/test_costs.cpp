@@ -7,7 +7,7 @@
 #include "cpu/tuning.h"
 #include "kith/error.h"
 #include "plan/choice.h"
-#include "plan/costs.h"
+#include "plan/rates/costs.h"
 
 namespace {
 

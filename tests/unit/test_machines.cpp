@@ -11,8 +11,8 @@
 #include "kith/error.h"
 #include "kith/kith.h"
 #include "kith/plan.h"
-#include "plan/json.h"
-#include "plan/machines.h"
+#include "plan/rates/json.h"
+#include "plan/rates/machines.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include "gpu/primitives/gather.h"
 #include "gpu/search/attempts.h"
-#include "gpu/search/tile_search.h"
+#include "gpu/search/tile/tile_search.h"
 
 namespace kith::gpu {
 

@@ -13,10 +13,10 @@
 #include "gpu/runtime/memory/call_memory.h"
 #include "gpu/runtime/memory/pinned_block.h"
 #include "gpu/search/ahead/ahead.h"
-#include "gpu/search/chunk_search.h"
 #include "gpu/search/context.h"
 #include "gpu/search/deliver.h"
 #include "gpu/search/results.h"
+#include "gpu/search/tile/chunk_search.h"
 #include "gpu/search/tuning.h"
 
 namespace kith::gpu {

@@ -12,7 +12,7 @@
 #include "gpu/search/radius/radius_deliver.h"
 #include "gpu/search/radius/radius_tile.h"
 #include "gpu/search/radius/radius_tree.h"
-#include "gpu/search/retries.h"
+#include "gpu/search/tile/retries.h"
 #include "gpu/search/tuning.h"
 
 namespace kith::gpu {

@@ -1,6 +1,6 @@
 // The measured machines (src/plan/machines/*.json, compiled in as text), and the times that follow
 // from their rates.
-#include "plan/machines.h"
+#include "plan/rates/machines.h"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 
 #include "gpu/primitives/sort/sort_rows.h"
 #include "gpu/search/scan_keys.h"
-#include "gpu/search/tile_search.h"
+#include "gpu/search/tile/tile_search.h"
 #include "gpu/select/streaming/threshold_select.h"
 
 namespace kith::gpu {

@@ -1,5 +1,5 @@
 // The work of a search by each path, and the rates that it is multiplied by.
-#include "plan/costs.h"
+#include "plan/rates/costs.h"
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@
 #include "machine/lasting.h"
 #include "machine/thread_pool.h"
 #include "plan/cost_texts.h"  // generated
-#include "plan/json.h"
+#include "plan/rates/json.h"
 
 namespace kith::planner {
 

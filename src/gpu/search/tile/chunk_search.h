@@ -6,8 +6,8 @@
 
 #include "gpu/search/attempts.h"
 #include "gpu/search/context.h"
-#include "gpu/search/nearest_clusters.h"
-#include "gpu/search/retries.h"
+#include "gpu/search/tile/nearest_clusters.h"
+#include "gpu/search/tile/retries.h"
 #include "gpu/search/tuning.h"
 
 namespace kith::gpu {

@@ -1,5 +1,5 @@
 // See retries.h.
-#include "gpu/search/retries.h"
+#include "gpu/search/tile/retries.h"
 
 #include <algorithm>
 #include <cmath>

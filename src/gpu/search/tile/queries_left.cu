@@ -1,5 +1,5 @@
 // Kernels of queries_left.h: a thread owns a query.
-#include "gpu/search/queries_left.h"
+#include "gpu/search/tile/queries_left.h"
 
 #include "exact/order.h"
 #include "gpu/filter/lists/ball_thresholds.h"

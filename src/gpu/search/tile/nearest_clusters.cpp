@@ -1,5 +1,5 @@
 // See nearest_clusters.h.
-#include "gpu/search/nearest_clusters.h"
+#include "gpu/search/tile/nearest_clusters.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include "gpu/primitives/sort/sort_rows.h"
 #include "gpu/refine/cluster_keys.h"
 #include "gpu/search/passes/clustered_pass.h"
-#include "gpu/search/queries_left.h"
+#include "gpu/search/tile/queries_left.h"
 
 namespace kith::gpu {
 

@@ -4,7 +4,7 @@
 
 #include "gpu/points/partition/clusters.h"
 #include "gpu/runtime/memory/pinned_words.h"
-#include "gpu/search/tile_search.h"
+#include "gpu/search/tile/tile_search.h"
 
 namespace kith::gpu {
 

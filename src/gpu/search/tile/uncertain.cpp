@@ -1,7 +1,7 @@
 // Which queries of a tile have no certificate; see tile_search.h.
 #include "gpu/filter/dense/value_pass.h"
 #include "gpu/filter/lists/candidate_lists.h"
-#include "gpu/search/tile_search.h"
+#include "gpu/search/tile/tile_search.h"
 
 namespace kith::gpu {
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "kith/error.h"
-#include "plan/json.h"
-#include "plan/machines.h"
+#include "plan/rates/json.h"
+#include "plan/rates/machines.h"
 
 namespace kith::planner {
 

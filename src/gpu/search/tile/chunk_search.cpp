@@ -1,5 +1,5 @@
 // See chunk_search.h.
-#include "gpu/search/chunk_search.h"
+#include "gpu/search/tile/chunk_search.h"
 
 #include <algorithm>
 #include <utility>

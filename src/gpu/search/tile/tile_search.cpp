@@ -18,7 +18,7 @@
 #include "gpu/search/passes/projected_pass.h"
 #include "gpu/search/passes/value_candidates.h"
 #include "gpu/search/results.h"
-#include "gpu/search/tile_search.h"
+#include "gpu/search/tile/tile_search.h"
 #include "gpu/search/tuning.h"
 #include "gpu/select/streaming/threshold_select.h"
 #include "papers/gpu.h"

@@ -1,5 +1,5 @@
 // See json.h. Recursive descent over RFC 8259, with limits on the levels and bytes of a text.
-#include "plan/json.h"
+#include "plan/rates/json.h"
 
 #include <fmt/format.h>
 
