@@ -162,6 +162,27 @@ std::string why_points(const Shape& s, const Plan& p, double all) {
                : "points stay on the device. ";
 }
 
+// The sentences about tiles in Plan::why. `spread`: bytes of a filter in the points' own order
+// beside that of their clusters, 0 if it has no room; `in_clusters`: it was wanted.
+std::string why_tiles(const Shape& s, const Plan& p, double per_point, double spread,
+                      bool in_clusters, double budget) {
+    std::string why = why_points(s, p, per_point * static_cast<double>(s.n));
+    if (p.matrix_queries > 0)
+        why +=
+            "every value of so few queries, for which the points are read once, in place of matrix "
+            "units and samples. ";
+    if (spread > 0)
+        why += fmt::format(
+            "a filter in the points' own order beside that of their clusters, {:.2f} GiB of the "
+            "workspace. ",
+            spread / gib);
+    else if (in_clusters)
+        why += "the filter of their clusters, as one in their own order has no room beside it. ";
+    if (p.symmetric) why += "each tile of pairs serves its rows and its columns. ";
+    return why + fmt::format("tiles of {} queries x {} points, within {:.2f} GiB.", p.query_tile,
+                             p.point_tile, budget / gib);
+}
+
 // Of the free memory of a GPU.
 constexpr double of_free = 0.85;
 
@@ -198,21 +219,20 @@ bool gpu_tree_may_pay(const Request& r, const Machine::Device& device, bool dire
            static_cast<double>(s.q) * static_cast<double>(s.n) >= t::tree_pairs(s.n, direct);
 }
 
-void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
+namespace {
+
+// Decides where the points lie: all on the device, streaming, or in host memory. Returns the bytes
+// of the budget for tiles. `per_point`: bytes of a point on the device.
+double place_points(const Request& r, const Machine::Device& device, double budget,
+                    double per_point, Plan& p) {
     namespace t = gpu::tuning;
-    Request r = request;
-    r.shape.k = std::min(r.shape.k, r.shape.n);  // beyond, a list holds nothing
-    const bool filter = p.path != Path::exact;
     const Shape& s = r.shape;
-    const bool on_host = r.data_device == host_memory;
-    // The budget holds the prepared points and the tiles. Points that take more than half of it
-    // stream, two chunks in flight.
-    const double budget = device_budget(r, device);
-    const double per_point = t::point_bytes(s.d, element_of(r), p.path, on_host),
-                 all = per_point * static_cast<double>(s.n);
+    const double all = per_point * static_cast<double>(s.n);
     double workspace = budget - all;
     p.chunk_points = s.n;
-    const bool scarce = on_host && all > budget / 2, kept = r.host_points != HostPoints::none;
+    // Points that take more than half of the budget stream, two chunks in flight.
+    const bool scarce = r.data_device == host_memory && all > budget / 2,
+               kept = r.host_points != HostPoints::none;
     p.host_points = kept || !scarce ? r.host_points : choose_host_points(r, device, p.path, budget);
     // A radius, more neighbours than bytes serve, and what is asked for stream.
     if (p.host_points == HostPoints::bytes && p.path == Path::gemm_f16 && r.path.empty() &&
@@ -229,28 +249,34 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
     const double streamed = p.host_points == HostPoints::bytes            ? workspace / 2
                             : p.host_points == HostPoints::none && scarce ? budget / 2
                                                                           : 0;
-    if (streamed > 0) {
+    if (streamed > 0)
         p.chunk_points =
             std::clamp<std::int64_t>(static_cast<std::int64_t>(streamed / 2 / per_point), 1, s.n);
-        workspace = streamed;
-    }
-    const bool in_clusters = r.forms.clusters == Form::ready;
-    const double spread =
-        r.all_points && in_clusters && p.path == Path::gemm_f16 ? t::spread_bytes(s.n, s.d) : 0;
-    const bool spreads = spread > 0 && spread <= workspace / 2;
-    if (spreads) workspace -= spread;
     if (r.chunk_points > 0) p.chunk_points = r.chunk_points;
     p.chunk_points = std::min(p.chunk_points, most_points);
+    return streamed > 0 ? streamed : workspace;
+}
+
+// The most queries of a tile: the device answers other work between tiles.
+std::int64_t most_tile_queries(const Request& r, const Plan& p) {
+    namespace t = gpu::tuning;
+    const std::int64_t asked = r.most_queries > 0 ? std::min(r.most_queries, r.shape.q) : r.shape.q;
+    if (p.path == Path::exact) return std::min(asked, t::exact_query_tile);
     const double cost = p.path == Path::direct_f32 ? t::direct_cost(r.metric.traits.direct) : 1;
-    std::int64_t qt =
-        std::min(s.q, filter ? std::min(t::filter_query_tile,
-                                        t::responsive_queries(
-                                            searches_by_bytes(p) ? s.n : p.chunk_points, s.d, cost))
-                             : t::exact_query_tile);
-    if (r.most_queries > 0) qt = std::min(qt, r.most_queries);
+    const std::int64_t points = searches_by_bytes(p) ? r.shape.n : p.chunk_points;
+    return std::min({asked, t::filter_query_tile, t::responsive_queries(points, r.shape.d, cost)});
+}
+
+// Sets the tile, and whether the schedule is symmetric. Returns its bytes, at most `workspace`.
+// Throws out_of_memory; `others`: bytes of the budget beside the workspace.
+double fit_tile(const Request& r, const Machine::Device& device, double workspace, double others,
+                Plan& p) {
+    namespace t = gpu::tuning;
+    const Shape& s = r.shape;
+    const bool filter = p.path != Path::exact;
     // The filter passes over all points of a chunk at once; only the scan cuts them.
-    std::int64_t nt = filter ? p.chunk_points : std::min(p.chunk_points, t::exact_point_tile);
-    p.isa = t::takes_products(p.path) ? gpu_isa(r.isa, device) : "";
+    std::int64_t qt = most_tile_queries(r, p),
+                 nt = filter ? p.chunk_points : std::min(p.chunk_points, t::exact_point_tile);
     p.symmetric = p.path == Path::gemm_f16 && p.isa == "sm_90a" && p.chunk_points == s.n &&
                   p.host_points == HostPoints::none &&
                   gpu::symmetric_may_serve(s, r.metric.traits) &&
@@ -261,47 +287,58 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
         if (qt > 1 && (filter || qt >= nt / 8)) qt = (qt + 1) / 2;
         else nt = (nt + 1) / 2;
     }
-    double needed =
+    const double needed =
         gpu_workspace(r, device, p.path, qt, nt) + (p.symmetric ? symmetric_bytes(s) : 0);
-    if (needed > workspace)
-        throw Error(ErrorCode::out_of_memory,
-                    fmt::format("memory: {:.0f} bytes{}; this search needs at least {:.0f}", budget,
-                                r.memory > 0 ? ""
-                                             : fmt::format(", {:.0f} % of what is free",
-                                                           100 * of_free * r.share),
-                                budget - workspace + needed));
+    if (needed > workspace) {
+        const std::string of_free_memory =
+            fmt::format(", {:.0f} % of what is free", 100 * of_free * r.share);
+        throw Error(
+            ErrorCode::out_of_memory,
+            fmt::format("memory: {:.0f} bytes{}; this search needs at least {:.0f}",
+                        others + workspace, r.memory > 0 ? "" : of_free_memory, others + needed));
+    }
     p.query_tile = qt;
     p.point_tile = nt;
+    return needed;
+}
+
+}  // namespace
+
+void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
+    namespace t = gpu::tuning;
+    Request r = request;
+    r.shape.k = std::min(r.shape.k, r.shape.n);  // beyond, a list holds nothing
+    const Shape& s = r.shape;
+    // The budget holds the prepared points and the tiles.
+    const double budget = device_budget(r, device),
+                 per_point =
+                     t::point_bytes(s.d, element_of(r), p.path, r.data_device == host_memory);
+    double workspace = place_points(r, device, budget, per_point, p);
+    const bool in_clusters = r.forms.clusters == Form::ready;
+    const double spread =
+        r.all_points && in_clusters && p.path == Path::gemm_f16 ? t::spread_bytes(s.n, s.d) : 0;
+    const bool spreads = spread > 0 && spread <= workspace / 2;
+    if (spreads) workspace -= spread;
+    p.isa = t::takes_products(p.path) ? gpu_isa(r.isa, device) : "";
+    double needed = fit_tile(r, device, workspace, budget - workspace, p);
     if (takes_values(r, device, p, workspace - needed)) p.matrix_queries = s.q;
     if (p.matrix_queries > 0)
         needed += t::value_pass_bytes(s.q, p.chunk_points, device.multiprocessors);
     double room = 0;
+    const bool filter = p.path != Path::exact;
     if (filter) {
         // Lists may grow where the data are closer together than the filter can tell apart.
-        const std::int64_t base = gpu::filter_levels(nt, qt, s.k + (s.graph ? 1 : 0)).capacity;
-        p.candidate_capacity = t::grown_capacity(base, qt, workspace - needed);
-        room = t::growth_bytes(base, p.candidate_capacity, qt);
+        const std::int64_t base =
+            gpu::filter_levels(p.point_tile, p.query_tile, s.k + (s.graph ? 1 : 0)).capacity;
+        p.candidate_capacity = t::grown_capacity(base, p.query_tile, workspace - needed);
+        room = t::growth_bytes(base, p.candidate_capacity, p.query_tile);
     }
     if (spreads) room = std::max(room, spread - needed) + spread;
     p.workspace_bytes =
         clamped(needed + room +
                 (p.chunk_points < s.n ? 2 * per_point * static_cast<double>(p.chunk_points) : 0));
     p.selector = filter ? "" : "threshold";
-    p.why += why_points(s, p, all);
-    if (p.matrix_queries > 0)
-        p.why +=
-            "every value of so few queries, for which the points are read once, in place of matrix "
-            "units and samples. ";
-    if (spreads)
-        p.why += fmt::format(
-            "a filter in the points' own order beside that of their clusters, {:.2f} GiB of the "
-            "workspace. ",
-            spread / gib);
-    else if (spread > 0)
-        p.why += "the filter of their clusters, as one in their own order has no room beside it. ";
-    if (p.symmetric) p.why += "each tile of pairs serves its rows and its columns. ";
-    p.why += fmt::format("tiles of {} queries x {} points, within {:.2f} GiB.", qt, nt,
-                         budget / (1 << 30));
+    p.why += why_tiles(s, p, per_point, spreads ? spread : 0, spread > 0, budget);
 }
 
 void gpu_tree_tiles(const Request& r, const Machine::Device& device, Path behind, Plan& p) {
