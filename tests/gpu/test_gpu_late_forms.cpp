@@ -18,7 +18,7 @@ using namespace kith;
 
 namespace {
 
-constexpr std::int64_t n = 20000, q = 100, d = 16, k = 10, workspace = 1 << 28;
+constexpr std::int64_t n = 60000, q = 100, d = 16, k = 10, workspace = 1 << 28;
 
 // Two clusters whose points are closer together than fp16 tells apart: every query needs a finer filter.
 std::vector<float> rows_of(std::int64_t count, std::uint64_t seed) {
@@ -114,7 +114,7 @@ TEST_F(LateForms, OfAnIndexLieWithinItsBudget) {
     options.device = "cuda:0";
     options.path = "gemm-f16";
     options.f64 = true;
-    for (const std::int64_t memory : {std::int64_t{6} << 20, std::int64_t{1} << 30}) {
+    for (const std::int64_t memory : {std::int64_t{16} << 20, std::int64_t{1} << 30}) {
         options.memory = memory;
         const Index index(view(points_.data(), n, d), options);
         for (int call = 0; call < 3; ++call)

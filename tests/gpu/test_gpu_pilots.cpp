@@ -172,7 +172,7 @@ TEST(GpuPilots, ThresholdsThatTermsDoNotHold) {
         const gpu::ProjectedPass::Counts of_terms = expect(c.terms_serve, c.least_of_terms, c.most_of_terms);
         EXPECT_EQ(c.above > reach ? gpu::tuning::projected_pilots : 0, of_terms.overflowed) << c.what;
         // Wider ones hold what lies four times as far below, and not what lies eight times as far above.
-        const gpu::ByteTermRows* const wide = gpu::terms_of(filter.chunk(), gpu::Chunk::Finer::four_planes);
+        const gpu::ByteTermRows* const wide = gpu::terms_of(filter.chunk(), gpu::Learned::four_planes);
         ASSERT_TRUE(wide && *wide);
         projected.take_terms(wide);
         EXPECT_TRUE(projected.uses_terms());
