@@ -302,6 +302,18 @@ double fit_tile(const Request& r, const Machine::Device& device, double workspac
     return needed;
 }
 
+// Bytes of a tile of the scan for queries that a filter leaves, if there is room: with smaller ones
+// many queries take several times as long.
+double rescan_bytes(const Request& r, const Machine::Device& device, const Plan& p,
+                    double workspace) {
+    namespace t = gpu::tuning;
+    constexpr double most = 1 << 28;
+    const double all = t::scan_bytes(std::min(p.query_tile, t::exact_query_tile),
+                                     std::min(p.chunk_points, t::exact_point_tile), r.shape.d,
+                                     r.shape.k, device.multiprocessors);
+    return std::min({all, most, workspace});
+}
+
 }  // namespace
 
 void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
@@ -334,6 +346,7 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
         room = t::growth_bytes(base, p.candidate_capacity, p.query_tile);
     }
     if (spreads) room = std::max(room, spread - needed) + spread;
+    if (filter) room = std::max(room, rescan_bytes(r, device, p, workspace) - needed);
     p.workspace_bytes =
         clamped(needed + room +
                 (p.chunk_points < s.n ? 2 * per_point * static_cast<double>(p.chunk_points) : 0));

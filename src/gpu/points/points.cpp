@@ -279,6 +279,33 @@ bool sample_says_boxes(const DeviceRows& points, const DeviceMetric& metric, cud
     });
 }
 
+// A sample is asked for duplicate rows where there are so many points, of so few coordinates that
+// they may repeat, and says so where an average row has twice as many equals as are worth leaving
+// out. It takes 30 us.
+constexpr std::int64_t repeats_points = 1 << 16, repeats_dimensions = 16, repeats_sample = 256;
+
+bool sample_says_repeats(const DeviceRows& points, const DeviceMetric& metric,
+                         cudaStream_t stream) {
+    const std::int64_t d = metric.params.d;
+    const auto n = static_cast<double>(points.rows.count);
+    if (!metric.kernels || points.rows.count < repeats_points || d > repeats_dimensions)
+        return false;
+    const std::vector<double> rows =
+        sample_of(points, *metric.kernels, FilterForm{}, repeats_sample, metric.params, stream);
+    std::vector<const double*> sorted;
+    for (std::int64_t s = 0; s < repeats_sample; ++s) sorted.push_back(rows.data() + s * d);
+    std::ranges::sort(sorted, [&](const double* a, const double* b) {
+        return std::memcmp(a, b, static_cast<std::size_t>(d) * sizeof(double)) < 0;
+    });
+    double pairs = 0, run = 0;
+    for (std::size_t s = 1; s < sorted.size(); ++s) {
+        run = std::equal(sorted[s], sorted[s] + d, sorted[s - 1]) ? run + 1 : 0;
+        pairs += run;
+    }
+    constexpr double all_pairs = repeats_sample * (repeats_sample - 1) / 2.0;
+    return n * pairs / all_pairs >= 2 * tuning::many_repeats;
+}
+
 // Restores the order in which every run of positions is a sample.
 void forget_order(Chunk& chunk, const DeviceMetric& metric, cudaStream_t stream) {
     if (!chunk.filter.form.order) return;
@@ -394,6 +421,8 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
         chunk.late->tree.put(make_tree(chunk.points.prepared(), *points->metric.kernels,
                                        points->metric.params, stream));
     else if (plan.path != Path::exact) add_filter(chunk, points->metric, plan, stream);
+    chunk.likely_repeats = plan.path != Path::exact && !chunk.by_tree && !points->on_host &&
+                           sample_says_repeats(chunk.points, points->metric, stream);
     progress.poll(stage);
     progress.throw_if_cancelled();
     call.wait("preparing the points");

@@ -61,6 +61,7 @@ struct Chunk {
     DeviceRows points;
     FilterVectors filter;
     bool by_tree = false;  // the path is the tree, or boxes pay: `filter` has not been made
+    bool likely_repeats = false;  // a sample says that many rows are equal
     // The projection of `filter`; null if the plan has none, or if a sample says that it does not
     // pay.
     std::shared_ptr<const ProjectedVectors> projected;

@@ -205,11 +205,8 @@ strategy::Tile later_tile(Step step, const Outline& o) {
     const Plan& plan = o.plan;
     const auto workspace = static_cast<double>(plan.workspace_bytes);
     if (step == Step::own) return {plan.query_tile, plan.point_tile};
-    if (step == Step::exact) {
-        const tuning::RescanTile tile =
-            tuning::rescan_tile(workspace, o.shape.d, o.shape.k, o.multiprocessors);
-        return {tile.queries, tile.points};
-    }
+    if (step == Step::exact)
+        return tuning::rescan_tile(workspace, o.shape.q, o.shape.d, o.shape.k, o.multiprocessors);
     return {step == Step::again ? tuning::retry_step(workspace) : plan.query_tile / 4 + 1,
             plan.point_tile};
 }

@@ -18,12 +18,13 @@
 #include "gpu/search/passes/projected_tuning.h"
 #include "gpu/select/streaming/tuning.h"
 #include "kith/plan.h"
+#include "strategy/facts.h"
 
 namespace kith::gpu::tuning {
 
-// The most queries without a certificate that go through the filter once more at a time, and the
-// largest tiles of the canonical scan for the rest; see retry_step and rescan_tile.
-inline constexpr std::int64_t retry_queries = 1024, rescan_queries = 256, rescan_points = 1 << 14;
+// The most queries without a certificate that go through the filter once more at a time; see
+// retry_step.
+inline constexpr std::int64_t retry_queries = 1024;
 // From this many queries on, a finer filter is cheaper than a scan for queries that one fp16 term
 // cannot certify: two terms, or the metric itself (`direct`). Reasoned: on an NVIDIA H200
 // (2026-11-22, cityblock, d 128, n 1,048,576) the full scan of 32 queries takes 4.7 ms, and as long
@@ -383,15 +384,16 @@ inline std::int64_t retry_step(double bytes) {
         1, retry_queries);
 }
 
-// The canonical scan's tile within this many bytes.
-struct RescanTile {
-    std::int64_t queries = rescan_queries, points = rescan_points;
-};
-inline RescanTile rescan_tile(double bytes, std::int64_t d, std::int64_t k, int multiprocessors) {
-    RescanTile tile;
+// The tile of the canonical scan of so many queries that filters leave, within this many bytes.
+inline strategy::Tile rescan_tile(double bytes, std::int64_t queries, std::int64_t d,
+                                  std::int64_t k, int multiprocessors) {
+    constexpr std::int64_t least_points = 64, points_per_query = 8;
+    strategy::Tile tile{std::clamp<std::int64_t>(queries, 1, exact_query_tile), exact_point_tile};
     while (scan_bytes(tile.queries, tile.points, d, k, multiprocessors) > bytes &&
-           (tile.queries > 1 || tile.points > 64)) {
-        if (tile.points > 64) tile.points /= 2;
+           (tile.queries > 1 || tile.points > least_points)) {
+        const bool wide =
+            tile.points > least_points && tile.points > points_per_query * tile.queries;
+        if (wide || tile.queries == 1) tile.points /= 2;
         else tile.queries /= 2;
     }
     return tile;

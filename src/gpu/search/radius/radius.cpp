@@ -142,8 +142,9 @@ private:
             context_.log.took(Step::exact, first_ + i);
         }
         const Again again(*this, queries, left, found);
-        const tuning::RescanTile tile = tuning::rescan_tile(found.workspace / 2, context_.points.d,
-                                                            1, device_attributes().multiprocessors);
+        const strategy::Tile tile =
+            tuning::rescan_tile(found.workspace / 2, std::ssize(left), context_.points.d, 1,
+                                device_attributes().multiprocessors);
         scan_within(context_, chunk, again.queries, tile.queries, tile.points, found);
         context_.log.lap(Step::exact);
     }

@@ -172,10 +172,11 @@ void scan(const RetryTile& tile, const LeftQueries& left) {
     InFlight reading(context.stream);
     const GatheredQueries again(context, tile.queries.rows, on_device(rows, context.stream),
                                 tile.self);
-    const tuning::RescanTile rescan =
-        tuning::rescan_tile(static_cast<double>(context.plan.workspace_bytes), context.points.d,
-                            context.k, device_attributes().multiprocessors);
-    const std::int64_t count = std::ssize(rows), step = std::min(count, rescan.queries);
+    const std::int64_t count = std::ssize(rows);
+    const strategy::Tile rescan =
+        tuning::rescan_tile(static_cast<double>(context.plan.workspace_bytes), count,
+                            context.points.d, context.k, device_attributes().multiprocessors);
+    const std::int64_t step = std::min(count, rescan.queries);
     for (std::int64_t first = 0; first < count; first += step) {
         const std::int64_t some = std::min(step, count - first);
         const TileResult found =
