@@ -53,7 +53,7 @@ def fetched(suite: Suite, folder: Path) -> Path:
 
 
 def of_repository(suite: Suite, folder: Path) -> Path:
-    """What is needed of the repository, at its commit."""
+    """The files of the repository that are needed, at its commit."""
     sources = folder / "sources"
     sources.mkdir()
     for arguments in (("init",), ("fetch", "--depth=1", "--filter=blob:none", f"https://github.com/{suite.repository}", suite.version),
@@ -94,7 +94,7 @@ def listed(name: str) -> str:
 
 
 def judged(suite: Suite, tests: dict[str, tuple[str, str]], reasons: dict[str, str]) -> tuple[dict[str, Any], list[str]]:
-    """What the record says of a suite, and what is wrong with it."""
+    """The record's line about a suite, and what is wrong with it."""
     counts = collections.Counter(what for what, _ in tests.values())
     cannot = collections.Counter(listed(name) for name, (what, _) in tests.items() if what == "failed" and listed(name) in reasons)
     wrong = [f"{suite.name}: {name}: {why}" for name, (what, why) in tests.items() if what == "failed" and listed(name) not in reasons]
