@@ -21,7 +21,7 @@ def rows(text, heading):
 
 
 def demand(metric):
-    """What the metric asks of coordinates, in the words of docs/exactness.md."""
+    """What the metric asks of coordinates, in the words of docs/contract.md."""
     words = []
     if metric.non_negative:
         words.append("at least 0")
@@ -36,17 +36,17 @@ def demand(metric):
 
 def check_metrics(root):
     said = {}
-    for row in rows((root / "docs/exactness.md").read_text(), "metric"):
+    for row in rows((root / "docs/contract.md").read_text(), "metric"):
         for name in re.split(r"[,;] ", row[0]):
             said[name] = row[3] if len(row) > 3 else None
     known = {metric.name: demand(metric) for metric in metrics(root)}
     for name in sorted(known.keys() - said.keys()):
-        yield f"docs/exactness.md, section 1: no row for {name}"
+        yield f"docs/contract.md, section 1: no row for {name}"
     for name in sorted(said.keys() - known.keys()):
-        yield f"docs/exactness.md, section 1: {name} is not in include/kith/metrics.def"
+        yield f"docs/contract.md, section 1: {name} is not in include/kith/metrics.def"
     for name in sorted(known.keys() & said.keys()):
         if said[name] != known[name]:
-            yield f"docs/exactness.md, section 1: {name}: expected '{known[name]}' of coordinates, found '{said[name]}'"
+            yield f"docs/contract.md, section 1: {name}: expected '{known[name]}' of coordinates, found '{said[name]}'"
     of_bits = ", ".join(metric.name for metric in metrics(root) if metric.packed_bits)
     for file, start in (("docs/cli.md", "| `--packed-bits` | "), ("cli/options.cpp", '"--packed-bits", args.packed_bits, "')):
         line = next((part for part in (root / file).read_text().split(start)[1:]), "")

@@ -9,7 +9,7 @@
 // Index, and the others finish the work of a GPU that fails (docs/scale.md).
 //
 // The answer is a function of the inputs alone: the same ids and the same bits of every distance on any device, with
-// any thread count, path or memory budget (docs/exactness.md). Every function throws kith::Error and is safe to call
+// any thread count, path or memory budget (docs/contract.md). Every function throws kith::Error and is safe to call
 // from several threads at once.
 #pragma once
 

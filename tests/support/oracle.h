@@ -1,4 +1,4 @@
-// The oracle: nearest neighbours by definition, one plain loop in binary64 per metric (docs/exactness.md, sections
+// The oracle: nearest neighbours by definition, one plain loop in binary64 per metric (docs/contract.md, sections
 // 1-3). It shares no code with src/: element types are decoded here, every formula is written out here.
 #pragma once
 
