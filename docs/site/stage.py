@@ -77,7 +77,7 @@ def python_reference(sources):
     put(sources / "reference" / "python.rst", f"""Python
 ======
 
-``pip install kith-knn``; the module is ``kith``. :doc:`/docs/python` says what it takes and what it works with.
+``pip install kith-knn``; the module is ``kith``. :doc:`/docs/guide/python` says what it takes and what it works with.
 
 .. autosummary::
    :toctree: python
@@ -160,7 +160,7 @@ def cli_reference(sources, kith):
     commands = [name for name, _ in man.commands_of(front)]
     for name in commands:
         put(sources / "reference" / "cli" / f"{name}.rst", "\n".join(cli_section(man, kith, (name,), 0)) + "\n")
-    text = ["Command line", "============", "", "What each command says with ``--help``. :doc:`/docs/cli` explains them.", ""]
+    text = ["Command line", "============", "", "What each command says with ``--help``. :doc:`/docs/guide/cli` explains them.", ""]
     for name, what in man.commands_of(front):
         text += [f":doc:`kith {name} <cli/{name}>`", f"   {literal(what)}", ""]
     text += [".. toctree::", "   :hidden:", "", *(f"   cli/{name}" for name in commands), ""]

@@ -14,7 +14,7 @@ True
 True
 
 The folder is that of the command line's ``kith groundtruth``: either may go on with the other's job. The contents of the folder
-holds, what workers owe each other and what happens when one dies is in docs/scale.md.
+holds, what workers owe each other and what happens when one dies is in docs/guide/jobs.md.
 """
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Their sources are fetched when they are needed, from GitHub and PyPI, into a folder of the build; KITH_PEERS_SOURCES names a folder
 that has them already, one folder for each suite, for where there is no network. cannot.toml lists what cannot pass, and why:
 exit code 1 where another test fails, where one of those passes, or where docs/peers-tests.json is not what has come out. --write
-writes it, and the table of docs/python.md.
+writes it, and the table of docs/migrate/README.md.
 """
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def judged(suite: Suite, tests: dict[str, tuple[str, str]], reasons: dict[str, s
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=", ".join(suite.name for suite in SUITES))
-    parser.add_argument("--write", action="store_true", help="the record, and the table of docs/python.md")
+    parser.add_argument("--write", action="store_true", help="the record, and the table of docs/migrate/README.md")
     parser.add_argument("--no-install", action="store_true", help="packages that the suites need are there")
     parser.add_argument("--sources", default=str(ROOT / "build" / "peers"), help="where sources are kept")
     chosen = parser.parse_args(arguments)

@@ -33,7 +33,7 @@ class Block(NamedTuple):
 
 def pages() -> list[Path]:
     """For a source distribution, which has no docs/, only the README."""
-    return [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if path.exists()]
+    return [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))) if path.exists()]
 
 
 def blocks(page: Path) -> Iterator[Block]:
