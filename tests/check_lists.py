@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The test `lists`: the documents say of every metric, format and strategy of the lists what their lines and traits say.
+"""The test `lists`: the documents say of every metric, format and strategy what the lists say, and quote messages that there are.
 
 usage: check_lists.py [ROOT]
 """
@@ -110,8 +110,23 @@ def check_strategies(root):
             yield f"{where}: expected the order of the list: {', '.join(known)}"
 
 
+def check_messages(root):
+    """docs/troubleshooting.md quotes messages that the sources have; `...` stands for values."""
+    page = (root / "docs/troubleshooting.md").read_text()
+    sources = (path for folder in ("src", "cli", "python/kith") for path in (root / folder).rglob("*") if path.suffix in (".cpp", ".h", ".py"))
+    # Adjacent literals are one, and what is formatted into them is left out.
+    text = "\n".join(re.sub(r"\{[^{}\n\"]*\}", "...", re.sub(r'"\s*\n?\s*f?"', "", path.read_text())) for path in sources)
+    for heading in ("message", "message or symptom"):
+        for part in page.split(f"| {heading} |")[1:]:
+            for row in rows(f"| {heading} |{part}", heading):
+                if row[0].startswith("`") and row[0].endswith("`"):
+                    for fragment in row[0].strip("`").split("..."):
+                        if len(fragment.strip()) >= 8 and fragment.strip() not in text:
+                            yield f"docs/troubleshooting.md: no source has the message '{fragment.strip()}'"
+
+
 def main(root):
-    complaints = [*check_metrics(root), *check_choice(root), *check_formats(root), *check_strategies(root)]
+    complaints = [*check_messages(root), *check_metrics(root), *check_choice(root), *check_formats(root), *check_strategies(root)]
     print(*complaints, sep="\n")
     print(f"lists: {len(complaints)} complaints")
     return 1 if complaints else 0
