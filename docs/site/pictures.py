@@ -64,7 +64,7 @@ def strategies():
         y = 72
         rows = [row for row in check_lists.rows(page, heading) if row[0].strip("`") in listed]
         for place, (name, _, takes, when) in enumerate(rows):
-            lines = wrapped(when.replace("`", ""), 50)
+            lines = wrapped(when.replace("`", ""), 44)
             tall = max(34, 17 * len(lines) + 8)
             last = place == len(rows) - 1
             parts.append(f'<rect class="{"last" if last else "box"}" x="{left}" y="{y}" width="170" height="34" rx="6"/>')
@@ -82,16 +82,17 @@ def strategies():
 class Axes:
     """Two logarithmic axes."""
 
-    def __init__(self, width, height, x, y, x_label, y_label):
+    def __init__(self, width, height, x, y, x_label, y_label, x_ticks=()):
         self.width, self.height, self.x, self.y = width, height, x, y
         self.left, self.right, self.top, self.bottom = 74, width - 20, 20, height - 54
         self.parts = []
         for low, high, across in ((*x, True), (*y, False)):
-            for power in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1):
-                at = self.at_x(10.0**power) if across else self.at_y(10.0**power)
+            powers = range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)
+            for value in (across and x_ticks) or [10.0**power for power in powers]:
+                at = self.at_x(value) if across else self.at_y(value)
                 path = f"M{at:.1f} {self.top} V{self.bottom}" if across else f"M{self.left} {at:.1f} H{self.right}"
                 self.parts.append(f'<path class="grid" d="{path}"/>')
-                said = f"{10.0 ** power:,.10g}" if abs(power) < 4 else f"10^{power}"
+                said = f"{value:,.10g}" if 1e-3 <= value < 1e4 else f"10^{round(math.log10(value))}"
                 self.parts.append(text(at, self.bottom + 20, said, "soft", "middle", 13) if across
                                   else text(self.left - 8, at + 4, said, "soft", "end", 13))
         self.parts.append(text((self.left + self.right) / 2, height - 10, x_label, "soft", "middle"))
@@ -121,7 +122,8 @@ def roofline():
     """Pairs a second over the dimensions, and the rate at which products alone would run."""
     record = json.loads((ROOT / "bench/results/h200/goals.json").read_text())
     flops = record["limits"]["bf16_flops"]
-    axes = Axes(760, 460, (12, 2000), (100, 3e4), "dimensions", "10^9 pairs a second")
+    axes = Axes(760, 460, (12, 2000), (100, 3e4), "dimensions", "10^9 pairs a second",
+                (16, 64, 128, 256, 768, 1536))
     peak = [(d, min(flops / (2 * d) / 1e9, 3e4)) for d in (12, 13, 16, 32, 64, 128, 256, 512, 1024, 2000)]
     axes.curve([(d, y) for d, y in peak if y < 3e4], "b", dashed=True)
     axes.note(60, flops / 120 / 1e9 * 1.3, "a 16-bit matrix product alone, as cuBLAS runs it", "soft")
@@ -135,7 +137,7 @@ def roofline():
                 if row["name"] in ("spectrum-128", "spectrum-768", "spectrum-1536") and row["k"] == 10]
     axes.curve(spectrum, "b")
     axes.dots(spectrum, "b")
-    axes.note(spectrum[-1][0] * 1.05, spectrum[-1][1] * 1.35, "falling spectrum, k 10", "fb", "end")
+    axes.note(spectrum[-1][0] * 1.1, spectrum[-1][1] * 1.75, "falling spectrum, k 10", "fb", "end")
     title = f"Exact search on one {record['device']}, 1,048,576 points, 8,192 queries, {record['date']}"
     return svg(axes.width, axes.height, title, axes.parts)
 
@@ -164,15 +166,13 @@ def answers():
     """A query, its neighbours by (distance, id), and what is left out."""
     parts = [text(20, 26, "one query, k = 5", "mono")]
     x, y, unit = 210, 190, 30
-    for radius in (5 * unit / 2, 5 * unit):
-        parts.append(f'<circle class="grid" cx="{x}" cy="{y}" r="{radius / 1.25}"/>')
-    points = [(0, 0, "0, 2", "fa", "duplicates: distance 0, the smaller id first"), (3, 4, "1", "fb", ""), (4, -3, "3", "fb", "")]
-    for dx, dy, name, kind, _ in points:
+    parts.append(f'<circle class="grid" cx="{x}" cy="{y}" r="{5 * unit / 1.25}"/>')
+    for dx, dy, name, kind in ((0, 0, "0, 2", "fa"), (3, 4, "1", "fb"), (4, -3, "3", "fb")):
         px, py = x + dx * unit / 1.25, y - dy * unit / 1.25
         parts.append(f'<circle class="{kind}" cx="{px}" cy="{py}" r="6"/>')
-        parts.append(text(px + 11, py + 5, name, "mono"))
-    parts.append(f'<path class="line" d="M{x - 7} {y + 9} l14 14 M{x + 7} {y + 9} l-14 14"/>')
-    parts.append(text(x - 10, y + 42, "the query", "soft", "end", 13))
+        parts.append(text(px + (18 if dx == 0 else 11), py + 5, name, "mono"))
+    parts.append(f'<circle class="line" cx="{x}" cy="{y}" r="11"/>')
+    parts.append(text(x, y + 34, "query, and two points like it", "soft", "middle", 13))
     rows = [("id", "distance", "why"), ("0", "0", "equal to the query"), ("2", "0", "equal too: the larger id comes second"),
             ("1", "5", "a tie at 5: the smaller id first"), ("3", "5", ""), ("-1", "inf", "the fifth point has a NaN")]
     for i, (number, distance, why) in enumerate(rows):
