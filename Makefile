@@ -11,7 +11,7 @@ PREFIX ?= /usr/local
 export UPGRADE
 
 .PHONY: help demo build install test wheel test-python peers-tests bench packages docs gpu-test gpu-test-python sanitize fuzz mutants check-contributing \
-    format format-check lint clean deps test-deps bench-deps configure
+    format format-check lint prose clean deps test-deps bench-deps configure
 
 # The last line of a build that was left without HDF5: what brings it.
 say_hdf5 = $(BUILD)/kith info | sed -n 's/^ *hdf5 .*not in this build/kith: HDF5 files (.hdf5, .h5) are not in this build/p'
@@ -98,6 +98,9 @@ format-check:
 lint: configure  ## clang-tidy over the host sources
 	scripts/install-deps lint
 	scripts/lint $(BUILD)
+
+prose:  ## the words and sentences of documents and comments, by scripts/prose.json; ARGS=-w adds warnings
+	@scripts/prose $(ARGS)
 
 clean:  ## remove build/
 	rm -rf build

@@ -70,7 +70,7 @@ Rows shifted_images(const std::string& file, std::int64_t rows, int device) {
     const auto* const from = static_cast<const float*>(images.view.data);
     auto* const to = static_cast<float*>(out.memory.get());
     machine::parallel_tasks(machine::default_threads(), rows, [&](std::int64_t row) {
-        // Of the nine places of a pixel and its neighbours the middle one first.
+        // For the nine places of a pixel and its neighbours the middle one first.
         const std::int64_t copy = row / count, shift = (copy / 2 + 4) % 9, down = shift / 3 - 1, right = shift % 3 - 1;
         const float* const image = from + row % count * d;
         for (std::int64_t y = 0; y < side; ++y)

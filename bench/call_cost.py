@@ -1,4 +1,4 @@
-"""What a Python call costs beside the library's: small topk and search, the same arrays by kith and by the C interface.
+"""The cost of a Python call next to the library's: small topk and search of equal arrays, by kith and by the C interface.
 
     python3 bench/call_cost.py --library build/ci/src/libkith_shared.so [--device cuda] [--calls 2000] [--json FILE]
 
@@ -7,7 +7,7 @@ of single calls in microseconds, the C interface's less those of a call by ctype
 the Python calls are timed.
 
 The parts of a Python call are timed one by one, each directly after a call of the core, which leaves the processor's caches
-as the next call finds them: the caller's stream, inputs described, results allocated and freed, settings, the pair that is
+as the next call finds them. The parts: the caller's stream, inputs described, results allocated and freed, settings, the pair that is
 returned. The core's call is timed as whole calls are, less the C interface's.
 """
 import argparse

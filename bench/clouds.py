@@ -1,9 +1,9 @@
-"""Many small clouds at once: kith.torch.knn_points beside what else is installed.
+"""Many small clouds at once: kith.torch.knn_points next to what else is installed.
 
     python3 bench/clouds.py [--clouds 32] [--points 4096] [-d 3] [-k 16] [--device cuda] [--rounds 15] [--json FILE]
 
 Every call takes tensors of that device and has finished when its time is taken; rounds are interleaved, figures are
-medians in milliseconds. Recall is that of squared distances in binary64 over the first clouds: a tie is no error. What
+medians in milliseconds. Recall is that of squared distances in binary64 over the first clouds: a tie is no error. Packages that
 cannot be imported is left out and named.
 """
 import argparse

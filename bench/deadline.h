@@ -19,7 +19,7 @@ public:
         : end_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                                       std::chrono::duration<double>(seconds_from_now))) {}
 
-    // What every cell asks for before it is measured. Throws TimeIsUp.
+    // Asked by every cell before it is measured. Throws TimeIsUp.
     void check() const {
         if (std::chrono::steady_clock::now() >= end_) throw TimeIsUp();
     }

@@ -1,4 +1,4 @@
-// What every document of results starts with; reading and writing them.
+// The beginning of every document of results; reading and writing them.
 #include "document.h"
 
 #include <fmt/chrono.h>

@@ -5,9 +5,9 @@ usage: estimators.py [--samples N] [--repeats R] [-k K] [--dimensions D ...] [--
                      [--json FILE] [--drawing FILE] [--from FILE]
        estimators.py --speed N [--runs R] [--seconds S] ...     (needs kith-knn, numpy; the drawing matplotlib)
 
-For each dimension R draws of N samples: the mean of an estimate less the true value, its standard deviation over the draws,
-and beside it the error that the first E draws state by B repeats (their root mean square). Entropy: of a Gaussian of deviation 2. Divergence: of deviation 1
-from one of deviation 1.5 whose mean is half away in each dimension. Mutual information: of x and y of half the dimensions
+For each dimension R draws of N samples: the mean of an estimate less the true value, and its standard deviation over the
+draws. Next to it is the error that the first E draws state by B repeats (their root mean square). Entropy: of a Gaussian of
+deviation 2. Divergence: of deviation 1 from one of deviation 1.5 whose mean is half away in each dimension. Mutual information: of x and y of half the dimensions
 each, whose coordinates correlate in pairs by 0.6. Given z: of x and y of a third of the dimensions each, z plus noise of both that
 correlates by 0.6. Transfer entropy: series of a third of the dimensions each, each coordinate of the target
 driven by that of the source, one row later.

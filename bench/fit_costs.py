@@ -35,7 +35,7 @@ def kept(s, ranges):
 
 
 def one_thread(s):
-    """Microseconds that the library reckons with for a filter on one thread (cpu/search/filter_search.cpp)."""
+    """Microseconds that the library estimates for a filter on one thread (cpu/search/filter_search.cpp)."""
     return s["q"] * (3 + s["n"] * (3e-4 + 1.5e-5 * s["d"]))
 
 
@@ -90,7 +90,7 @@ serial_merge = False
 
 
 def work(s, path, device, threads):
-    """Of one thread; of a GPU, all of it."""
+    """For one thread; of a GPU, all of it."""
     n, q, d, T = s["n"], s["q"], s["d"], threads if device == "cpu" else 1
     ready = s["prepared"]
     w = {"call": 1.0}
@@ -110,7 +110,7 @@ def work(s, path, device, threads):
     w["read_value"] = n * d / T
     if threads > 1 and device == "cpu":
         apart = 1 - 1 / threads
-        if not (serial_merge and path in SAMPLED):  # which have several ranges, so that the two cannot be told apart
+        if not (serial_merge and path in SAMPLED):  # which have several ranges, so that the two cannot be distinguished
             w["page_kept"] = q * k * apart
         if prepares and not rows:
             w["page_value"] = n * d * apart
@@ -267,7 +267,7 @@ def choice_of(rates, s, device, threads):
 
 
 def taken(s, path, sample=0):
-    """What choosing it takes, as far as that was measured."""
+    """The time of choosing it, as far as that was measured."""
     if path == s["path"]:
         return s["seconds"]
     forced = s["forced"]

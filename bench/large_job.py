@@ -3,7 +3,7 @@
     python3 bench/large_job.py --kith build/kith --folder /scratch [--rows N] [--device D] [--json FILE]
 
 The base is u8 in clusters (10,000 centres and a little noise), 96 columns, in 16 files; 10,000 queries of the same kind,
-k 100. A worker is killed by SIGKILL after a third and after two thirds of the units, and begun again; then the result is
+k 100. A worker is killed by SIGKILL after a third and after two thirds of the units, and begun again. Then the result is
 verified by a sample and merged, and the merged file compared with that of a job that nobody killed (--compare).
 """
 import argparse

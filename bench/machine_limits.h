@@ -1,4 +1,4 @@
-// What this machine can do at most, measured: the scale that the timings are read on.
+// The most that this machine can do, measured: the scale that the timings are read on.
 #pragma once
 
 #include <string>

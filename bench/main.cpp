@@ -1,4 +1,4 @@
-// kith-bench: times one search or selection, or the suite of named ones, beside the limits of this machine; and the
+// kith-bench: times one search or selection, or the suite of named ones, next to the limits of this machine; and the
 // papers' tables.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -145,7 +145,7 @@ std::int64_t queries_of(const Workload& w) {
     return w.graph ? w.n : w.q;
 }
 
-// What is timed, besides the Index.
+// The timed call, besides the Index.
 const char* call_of(const Workload& w) {
     return w.select ? "select" : w.graph ? "graph" : "search";
 }

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Matching of SIFT features: kith beside OpenCV's BFMatcher and FLANN, and VLFeat's k-d trees. One core.
+"""Matching of SIFT features: kith next to OpenCV's BFMatcher and FLANN, and VLFeat's k-d trees. One core.
 
 usage: matching.py [--part pairs fig6] [-k K...] [--exact] [--rounds R] [--save FILE] [--arrays FILE --device NAME] [--json FILE]
 (needs kith-knn, opencv-python-headless, scikit-image, scikit-learn; a C++ compiler and Debian's libvlfeat-dev)
 
-pairs: the stereo pair that scikit-image ships, whose disparity is known, and photographs beside views of them by a known
-homography. Of each matcher the seconds to find two neighbours of every feature, and what became of the matches with a
-ratio below 0.8: how many of the exact ones are lost, how many others come instead, how many are right, and RANSAC's inliers.
+pairs: the stereo pair that scikit-image ships, whose disparity is known, and photographs next to views of them by a
+known homography. For each matcher the seconds to find two neighbours of every feature, and the fate of matches with a
+ratio below 0.8. That is: how many of the exact ones are lost, how many others come instead, how many are right, and RANSAC's inliers.
 
 fig6: Fig. 6 of Sismanis, Pitsianis and Sun 2012, 1,024 queries among 65,536 features of SIFT, all of the shipped images;
 --exact: by VLFeat without a limit as well, which takes most of a minute.
@@ -62,7 +62,7 @@ class Forest:
         return function(*(ctypes.c_void_p(a) if isinstance(a, int) else a for a in arguments))
 
     def search(self, queries, k, comparisons):
-        """Squared distances and indices; comparisons: at most so many a query, 0 for as many as exactness takes."""
+        """Squared distances and indices; comparisons: at most this many a query, 0 for as many as exactness takes."""
         indices, squares = np.empty((len(queries), k), np.uint32), np.empty((len(queries), k), np.float32)
         self.call("vl_kdforest_set_max_num_comparisons", None, self.forest, comparisons)
         self.call("vl_kdforest_query_with_array", ctypes.c_size_t, self.forest, indices.ctypes.data, k, len(queries),
@@ -137,7 +137,7 @@ def matchers(a, b):
 
 
 def rounds_of(calls, rounds):
-    """Median seconds and the last result of each call, in turn."""
+    """Median seconds and the last result of each call; calls alternate."""
     seconds, results = {name: [] for name in calls}, {}
     for _ in range(rounds):
         for name, call in calls.items():
@@ -148,7 +148,7 @@ def rounds_of(calls, rounds):
 
 
 def judged(squares, indices, exact, at_a, at_b, moved):
-    """What became of the matches; exact: the squared distances and indices of the true two nearest."""
+    """The fate of the matches; exact: the squared distances and indices of the true two nearest."""
     kept, wanted = (np.sqrt(s[:, 0]) < RATIO * np.sqrt(s[:, 1]) for s in (squares, exact[0]))
     same = indices[:, 0] == exact[1][:, 0]
     known = np.isfinite(moved).all(axis=1)
@@ -188,7 +188,7 @@ def corpus_and_queries():
              "immunohistochemistry", "moon", "page", "retina", "rocket", "text")
     left, right, _ = data.stereo_motorcycle()
     images = [left, load_sample_image("china.jpg"), load_sample_image("flower.jpg"), *(getattr(data, name)() for name in names)]
-    # The threshold below OpenCV's 0.04 is what gives so many features of so few images.
+    # The threshold below OpenCV's 0.04 is what gives this many features of so few images.
     corpus = np.concatenate([features(image, contrastThreshold=0.002)[1] for image in images])
     rng = np.random.default_rng(0)
     queries = features(right)[1]

@@ -1,9 +1,9 @@
-"""One query of an Index on a CPU beside reading as many bytes as its narrow copy has, by as many threads.
+"""One query of an Index on a CPU next to reading as many bytes as its narrow copy has, by as many threads.
 
     python3 bench/one_query.py [--points P] [--dimensions D,D] [--threads T] [--rounds R] [--json FILE]
 
 Gaussian points of f32, k 10. A round times 41 queries one after the other, then nine reads of n d bytes (the maximum of
-64-bit integers, an equal part for each thread); both are medians, so that the ratio of a round is of one minute.
+64-bit integers, an equal part for each thread). Both are medians, so that the ratio of a round is of one minute.
 """
 import pathlib
 import statistics

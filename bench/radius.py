@@ -1,4 +1,4 @@
-"""Searches by radius beside searches for k neighbours of the same shape, and beside scikit-learn, scipy and faiss.
+"""Searches by radius next to searches for k neighbours of the same shape, and next to scikit-learn, scipy and faiss.
 
 usage: python3 bench/radius.py [--json FILE] [--rounds N] [--d D ...] [--q Q ...] [--without NAME ...]
 
@@ -17,7 +17,7 @@ N, THREADS = 100_000, 2
 
 
 def timed(calls, rounds):
-    """The least seconds of each call, in turn."""
+    """The least seconds of each call; calls alternate."""
     best = {name: float("inf") for name in calls}
     for _ in range(rounds):
         for name, call in calls.items():

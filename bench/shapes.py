@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Random shapes that nobody chose: the planner's estimate beside the measured time, its choice beside every other path, and
-rivals that are installed.
+"""Random shapes that nobody chose: the planner's estimate next to the measured time, its choice next to every
+other path, and baselines that are installed.
 
 usage: shapes.py BUILD [--seed S] [--count N] [--device cpu|cuda] [--largest PAIRS] [--machine NAME|FILE] [--rounds R]
                  [--no-rivals] [--process-time] [--isa NAME] [--only I,I] [--seconds S] [--on-device] [--json FILE]
-(needs numpy; BUILD has kith and src/libkith_shared.so; faiss, scikit-learn, scipy and torch are rivals where they are there)
+(needs numpy; BUILD has kith and src/libkith_shared.so; faiss, scikit-learn, scipy and torch are baselines where they are there)
 
 A shape is n, q, d, k, a metric, an element type, a kind of data, and whether the points are those of an Index, all of a seed.
 Points and queries are in host memory, or with --on-device in that of the GPU (torch). Each way (the planner's own, every path
-that can be forced, every rival) is called in turn, each round begins with another one; the least of R rounds counts, of a way
-five times slower than the fastest the first one. Where the planner's plan is that of a forced path, attempt for attempt, both
+that can be forced, every baseline) is called once a round, and each round begins with another one. The least of R rounds
+counts, of a way five times slower than the fastest the first one. Where the planner's plan is that of a forced path, attempt for attempt, both
 are the same work, and the least of both counts. All of kith's have to agree in every bit. Ratio: estimate (of kith plan, or
 by the rates of --machine; of arrays in host memory) over time; regret: the planner's time over that of the
 best path, less 1. Worst first, then medians, 95th percentiles, worst. --largest: of n q d; 4e10 are the sizes of a sweep of a
@@ -33,7 +33,7 @@ import machine  # noqa: E402
 
 SLOW = 5           # times the fastest: not repeated
 SHORT_SECONDS, SHORT_REPEATS = .005, 10  # of a call that is repeated in its turn, so that caches are as warm for each way
-LONG_SECONDS = 20  # a rival that takes longer is not asked
+LONG_SECONDS = 20  # a baseline that takes longer is not asked
 TYPES = {"f32": "float32", "f64": "float64", "f16": "float16", "u8": "uint8", "i8": "int8"}
 METRICS = ["sqeuclidean"] * 6 + ["cosine"] * 2 + ["inner_product", "cityblock", "cityblock", "chebyshev", "canberra"]
 KINDS = ["gauss", "uniform", "mean", "clusters", "decay", "counts", "sparse", "scales", "dups", "unit", "images"]
@@ -145,7 +145,7 @@ def synchronize():
 
 
 def bytes_of(answer):
-    """Of ids and distances, of numpy or torch."""
+    """For ids and distances, of numpy or torch."""
     return tuple((a.cpu().numpy() if hasattr(a, "cpu") else a).tobytes() for a in answer)
 
 
@@ -265,7 +265,7 @@ def measured(np, kith, s, settings):
         for name, call in rivals(s, x, y, settings):
             try:
                 theirs[name] = timed(call)[0]
-            except Exception as failure:  # a rival's failure is no result of kith
+            except Exception as failure:  # a baseline's failure is no result of kith
                 print(f"{name}: {failure}", file=sys.stderr)
                 continue
             if theirs[name] < LONG_SECONDS:

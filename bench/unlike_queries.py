@@ -1,4 +1,4 @@
-"""Queries that are as the points, and queries that are not, by the planner's own choice beside paths that are forced, on a CPU.
+"""Queries that are as the points, and queries that are not, by the planner's own choice next to paths that are forced, on a CPU.
 
     python3 bench/unlike_queries.py [--points P] [--queries Q] [--dimensions D,D] [--threads T] [--rounds R] [--json FILE]
 

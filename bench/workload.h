@@ -17,7 +17,7 @@ struct Workload {
     std::int64_t q = 1'000;    // queries; rows of a selection
     std::int64_t d = 128;
     std::int64_t k = 10;
-    // Of a search:
+    // For a search:
     bool graph = false;  // the points are the queries
     Data data = Data::gaussian;
     ElementType type = ElementType::f32;
@@ -30,7 +30,7 @@ struct Result {
     Timing indexed;              // search: Index::search, Index::graph
 };
 
-// What the library is going to do with it.
+// The library's intent with it.
 Plan plan_of(const Workload& workload, const Options& options);
 
 // The workload that the metric can be timed on: where it has but one number of dimensions, that.

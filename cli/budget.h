@@ -1,4 +1,4 @@
-// What --memory leaves for what a command holds.
+// The memory that --memory leaves for the data of a command.
 #pragma once
 
 #include <cstdint>
@@ -6,15 +6,15 @@
 
 namespace kith::cli {
 
-// What the tool takes besides: its code, libraries and threads.
+// The tool's own memory: its code, libraries and threads.
 inline constexpr std::int64_t tool_bytes = std::int64_t{24} << 20;
-// Of a smaller memory, what is for rows and workspace: all of it, up to this.
+// For a smaller memory, what is for rows and workspace: all of it, up to this.
 inline constexpr std::int64_t least_bytes = std::int64_t{1} << 20;
 
 // A memory that inputs, results and workspace share.
 class Budget {
 public:
-    // Of the whole process; 0: what is free is not counted here.
+    // For the whole process; 0: what is free is not counted here.
     explicit Budget(std::int64_t memory);
     // Throws out_of_memory where so much is not left for `what` ("base.fbin (1000 x 128 f32)").
     void take(double bytes, const std::string& what);

@@ -78,7 +78,7 @@ std::string target(const Args& args) {
     return file;
 }
 
-// What was known before: the file that is replaced, where it can be read, else nothing.
+// The rates known before: the file that is replaced, where it can be read, else nothing.
 std::optional<std::string> earlier(const std::string& file) {
     if (!std::filesystem::exists(file)) return std::nullopt;
     try {

@@ -1,4 +1,4 @@
-// What a command is: a subcommand of the CLI11 app that, once parsed, leaves the work to do in `CommandRun`.
+// The definition of a command: a subcommand of the CLI11 app that, once parsed, leaves the work to do in `CommandRun`.
 #pragma once
 
 #include <functional>

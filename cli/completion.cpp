@@ -105,7 +105,7 @@ std::vector<std::string> names_of(const CommandFacts& command) {
     return names;
 }
 
-// What completes an argument that is no option: words, files, or either.
+// The words that complete an argument that is no option: words, files, or either.
 std::string reply_of(const CommandFacts& command) {
     const std::string words = "compgen -W " + quoted(joined(command.words)) + " -- \"$cur\"";
     const std::string files = "compgen -f -- \"$cur\"";

@@ -1,4 +1,4 @@
-// A contact sheet: queries with their nearest images beside them, as a PNG.
+// A contact sheet: queries with their nearest images next to them, as a PNG.
 #pragma once
 
 #include <cstdint>

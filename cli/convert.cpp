@@ -28,7 +28,7 @@ namespace {
 constexpr std::int64_t block_bytes = 16 << 20;
 // Blocks of single rows take no more than this, unless --memory says otherwise.
 constexpr std::int64_t most_bytes = std::int64_t{1} << 30;
-// Of a block: as it is read, as it is converted, in the buffers of both formats.
+// For a block: as it is read, as it is converted, in the buffers of both formats.
 constexpr std::int64_t copies = 4;
 
 struct Args {

@@ -1,4 +1,4 @@
-// What a planned search is about to cost.
+// The estimated cost of a planned search.
 #include "estimate.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ constexpr double most_elements = 1 << 24;
 // By rates: queries enough that threads share them, searches at most.
 constexpr std::int64_t few_queries = 64;
 constexpr int most_repeats = 8;
-// Of a tree: more levels behave as these do.
+// For a tree: more levels behave as these do.
 constexpr std::int64_t tree_points = 1 << 16, tree_queries = 1 << 13;
 // Its matrix is factored for each search.
 constexpr std::int64_t most_mahalanobis_dimensions = 512;
@@ -57,7 +57,8 @@ public:
           plan_(plan),
           tree_(plan.path == Path::tree),
           projected_(plan.path == Path::projected) {
-        // What directions and clusters save the data decide; without them all coordinates of all points are filtered.
+        // The data decide what principal components and clusters save; without them all coordinates of all points are
+        // filtered.
         options_.path = projected_ || plan.path == Path::clustered ? "" : path_name(plan);
         options_.progress = [](const Progress&) { return !interrupted(); };
         if (options.metric.id == MetricId::mahalanobis) {

@@ -1,4 +1,4 @@
-// What a planned search is about to cost: time from measured rates, memory from sizes.
+// The estimated cost of a planned search: time from measured rates, memory from sizes.
 #pragma once
 
 #include <string>

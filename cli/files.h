@@ -20,7 +20,7 @@ Matrix load_matrix(const std::string& path, const std::string& format);
 // A whole matrix to search in: integers of 32 and 64 bits become f32 where that holds each of them, else f64. Throws
 // invalid_argument where neither does.
 Matrix load_points(const std::string& path, const std::string& format);
-// The same of rows that have been read; messages name `what`.
+// As above, for rows that have been read; messages name `what`.
 Matrix to_points(Matrix matrix, const std::string& what);
 // Rows [first, first + count), as the file has them; messages name `what`. Throws out_of_memory where they do not fit.
 // `take`, unless empty, is given the bytes block by block, in order, as they come.
@@ -55,12 +55,12 @@ void write_values(OutputSet& outputs, const std::string& path, std::int64_t rows
 // The files of ids and of distances that a command was asked for, of those that were added to its outputs; "": none.
 class ResultFiles {
 public:
-    // Ids of so many `points`, as i64, or as i32 to a format that holds no other; distances as f32, or as f64 where the
+    // Ids of `points` points, as i64, or as i32 to a format that holds no other; distances as f32, or as f64 where the
     // search gives f64. Throws where a format does not hold them: better before a long search than after.
     ResultFiles(OutputSet& outputs, const std::string& ids, const std::string& distances, std::int64_t rows,
                 std::int64_t k, std::int64_t points, bool f64);
     void write(const Neighbors& neighbors);
-    // The same in parts: the next rows, until there were `rows` of them, and the end.
+    // Likewise, in parts: the next rows, until there were `rows` of them, and the end.
     void append(const Neighbors& neighbors);
     void finish();
 
@@ -72,10 +72,10 @@ private:
     std::optional<MatrixWriter> distances_;
 };
 
-// Throws invalid_argument, naming `file`, where 32 bits do not hold the ids of so many points.
+// Throws invalid_argument, naming `file`, where 32 bits do not hold the ids of this many points.
 void require_narrow_ids(const std::string& file, std::int64_t points);
 
-// What the file of --out is, by its name. Throws invalid_argument for other names.
+// The kind of the file of --out, by its name. Throws invalid_argument for other names.
 enum class OutKind { none, ann_benchmarks, big_ann };
 OutKind kind_of(const std::string& path);
 
@@ -83,9 +83,9 @@ OutKind kind_of(const std::string& path);
 bool is_hdf5(const std::string& path);
 // The data set that such a name stands for; other names as they are.
 std::string with_data_set(const std::string& path, const char* data_set);
-// Whether the file's size is that of the big-ann ground truth its first eight bytes announce, or of its ids alone.
+// True if the file's size is that of the big-ann ground truth its first eight bytes announce, or of its ids alone.
 bool is_big_ann_truth(const std::string& path);
-// Whether "FILE/ids" or "FILE/distances" is there in one.
+// True if "FILE/ids" or "FILE/distances" is there in one.
 bool opens_as_truth(const std::string& part);
 
 }  // namespace kith::cli

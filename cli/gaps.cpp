@@ -1,4 +1,4 @@
-// What a result lacks, and why.
+// The neighbours that a result lacks, and why.
 #include "gaps.h"
 
 #include <fmt/format.h>

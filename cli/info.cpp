@@ -39,7 +39,7 @@ struct Args {
     bool json = false;
 };
 
-// What the library has, and the formats of files.
+// The contents of the library, and the formats of files.
 std::string built() {
     std::string text = build_info() + "\nformats (name, suffixes, what)\n";
     std::istringstream lines(formats_help());

@@ -88,7 +88,7 @@ int execute(Args args, const char* what, const Estimator& estimator) {
     return exit_ok;
 }
 
-// What the options of a form are called, and its value.
+// The names of the options of a form, and its value.
 template <class Form>
 using Forms = std::initializer_list<std::pair<const char*, Form>>;
 template <class Form>

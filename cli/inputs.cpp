@@ -38,7 +38,7 @@ bool holds_nan(const std::byte* row, std::int64_t cols) {
     return found;
 }
 
-// Of 16 bits: all bits of the exponent, and one of the fraction at least.
+// For 16 bits: all bits of the exponent, and one of the fraction at least.
 bool holds_nan(const std::byte* row, std::int64_t cols, std::uint16_t exponent) {
     bool found = false;
     for (std::int64_t j = 0; j < cols; ++j) {

@@ -19,7 +19,7 @@ namespace kith::cli {
 // How they are read.
 struct InputArgs {
     std::string format;
-    // Of tables in text.
+    // For tables in text.
     std::string header;
     std::string columns;
     std::string decimal;
@@ -40,28 +40,28 @@ public:
     const std::string& format() const { return format_; }
     // A whole matrix.
     Matrix matrix(const std::string& path);
-    // The same to search in or for: wide integers become floating-point numbers (load_points()).
+    // Likewise, to search in or for: wide integers become floating-point numbers (load_points()).
     // Throws bad_file where each row holds a NaN.
     Matrix points(const std::string& path);
     // Counts `bytes` of `what` against the memory. Throws out_of_memory.
     void take(double bytes, const std::string& what) { budget_.take(bytes, what); }
-    // What is left of the memory, for Options::memory; 0 where there is no limit.
+    // The memory that is left, for Options::memory; 0 where there is no limit.
     std::int64_t memory_left() const { return budget_.left(); }
     // Both, of as many columns, which is seen before either is read. No queries: "".
     std::pair<Matrix, Matrix> points_and_queries(const std::string& base, const std::string& queries);
-    // Of rows that were read elsewhere.
+    // For rows that were read elsewhere.
     void add(const std::string& path, const FileInfo& info, std::int64_t nan_rows);
     // How many rows of a file that was read hold a NaN; 0 of another.
     std::int64_t nan_rows_of(const std::string& path) const;
 
-    // Of a file that is read elsewhere, if it is a table in text or HDF5: of others there is
+    // For a file that is read elsewhere, if it is a table in text or HDF5: of others there is
     // nothing to find out.
     void add_other(const std::string& path);
 
     // Says where an HDF5 file that was read names another metric than the one that is taken.
     void compare(const Metric& metric);
 
-    // What the readers found out, and rows with a NaN: a line each, for the summary.
+    // The findings of the readers, and rows with a NaN: a line each, for the summary.
     std::string text() const;
     Json json() const;
 

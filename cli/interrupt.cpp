@@ -30,7 +30,7 @@ void catch_signals() {
     sigemptyset(&action.sa_mask);
     for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
         struct sigaction before {};
-        // What the shell told us to ignore (nohup, background jobs) stays ignored.
+        // Signals that the shell told us to ignore (nohup, background jobs) stay ignored.
         if (sigaction(number, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
         sigaction(number, &action, nullptr);
     }

@@ -7,7 +7,7 @@ namespace kith::cli {
 // once. Writing to a pipe that nobody reads, or beyond the limit of a file's size, is an error instead of the end.
 void catch_signals();
 
-// Whether one has come.
+// True if one has come.
 bool interrupted();
 // 128 + the signal's number, as a shell reports it.
 int interrupt_exit_code();

@@ -10,7 +10,7 @@
 
 namespace kith::cli {
 
-// What an HDF5 file of results holds beside the neighbours; of other files nothing is known.
+// The contents of an HDF5 file of results next to the neighbours; of other files nothing is known.
 struct ResultFile {
     explicit ResultFile(std::string path);
     bool has(const char* data_set) const;
@@ -21,7 +21,7 @@ struct ResultFile {
     std::vector<std::string> data_sets;
     // The metric by its attributes, which may have been written by others than kith.
     std::optional<Metric> metric(bool& by_kith) const;
-    // Whether it has distances beside the ids.
+    // True if it has distances next to the ids.
     bool holds_distances() const;
 };
 

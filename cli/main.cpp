@@ -95,7 +95,7 @@ std::vector<std::string> words(int argc, char** argv) {
     return words;
 }
 
-// What the parser says, with what it leaves out: which argument has no name, what is missing behind an option.
+// The parser's message, with what it leaves out: which argument has no name, what is missing after an option.
 std::string said_by_parser(const CLI::App& command, const CLI::ParseError& error) {
     for (const CLI::Option* option : command.get_options()) {
         const std::string name = option->get_name();
@@ -229,7 +229,7 @@ std::terminate_handler before_ours = std::abort;
 
 int main(int argc, char** argv) {
     using namespace kith::cli;
-    // What a library that was loaded into this process may have changed.
+    // Restores settings that a library loaded into this process may have changed.
     std::fesetenv(FE_DFL_ENV);
     claim_standard_files();
     catch_signals();

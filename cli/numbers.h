@@ -30,7 +30,7 @@ template <class Integer>
 CLI::Option* add_count(CLI::App& command, const std::string& names, Integer& value, const std::string& what,
                        std::int64_t least, std::int64_t most = std::numeric_limits<Integer>::max());
 CLI::Option* add_real(CLI::App& command, const std::string& names, double& value, const std::string& what);
-// The same of a number that need not be given.
+// As above, for a number that need not be given.
 CLI::Option* add_real(CLI::App& command, const std::string& names, std::optional<double>& value,
                       const std::string& what);
 // One value of several counts within [least, no_most], separated by commas; given again, it adds to them.

@@ -7,7 +7,7 @@
 namespace kith::cli {
 namespace {
 
-// What the library calls an argument at the beginning of a message, and within it, and the option.
+// The library's name of an argument at the beginning of a message, and within it, and the option.
 constexpr std::array arguments = {
     std::pair{"base", "--base"},
     std::pair{"queries", "--queries"},

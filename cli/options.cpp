@@ -93,7 +93,7 @@ Metric make_metric(const DistanceArgs& args, std::vector<double>& numbers) {
     if (args.p_given->count() > 0) metric.p = args.p;
     metric.packed_bits = args.packed_bits;
     // A metric takes one of them at most.
-    // What cannot be one, whatever the points are, is not read.
+    // A name that cannot be one, whatever the points are, is not read.
     const auto numbers_of = [&](const char* option, const std::string& path, bool square) {
         MatrixReader reader(path, reading(""));
         const std::int64_t rows = reader.info().rows, cols = reader.info().cols;

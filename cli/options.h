@@ -31,17 +31,17 @@ struct DistanceArgs {
     CLI::Option* formula_given = nullptr;
     CLI::Option* start_given = nullptr;
 };
-// Which of them a command has beside --metric and --p, and what stands for those that are not given.
+// Which of them a command has next to --metric and --p, and what stands for those that are not given.
 struct DistanceChoice {
     const char* metric = "sqeuclidean";
     bool formula = true;
     bool packed_bits = true;
     // --inverse-covariance and --variances.
     bool parameters = true;
-    // What they are estimated from where they are not given; "" where they have to be.
+    // The source of their estimates where they are not given; "" where they have to be.
     const char* estimated_from = "the base points";
 };
-// Of divergences.
+// For divergences.
 inline constexpr DistanceChoice of_two_samples = {
     .metric = "euclidean", .formula = false, .packed_bits = false, .estimated_from = ""};
 void add_distance(CLI::App& command, DistanceArgs& args, const DistanceChoice& choice = {});
@@ -63,7 +63,7 @@ struct ExecutionArgs {
 void add_execution(CLI::App& command, ExecutionArgs& args);
 void set_execution(const ExecutionArgs& args, Options& options);
 
-// What select() is to do.
+// The request to select().
 struct SelectArgs {
     bool largest = false;
     bool unsorted = false;
@@ -72,7 +72,7 @@ struct SelectArgs {
 void add_select_options(CLI::App& command, SelectArgs& args, const char* group);
 void set_select(const SelectArgs& args, Options& options);
 
-// What to say about it.
+// The settings of its output.
 struct OutputArgs {
     bool json = false;
     bool quiet = false;
@@ -84,7 +84,7 @@ ElementType parse_type(const std::string& text);
 
 // The values that an option takes, by its long name, for completion; empty where they are not a list.
 std::vector<std::string> choices(std::string_view option);
-// Of metrics.def, in its order.
+// For metrics.def, in its order.
 std::vector<std::string> metric_names();
 
 }  // namespace kith::cli

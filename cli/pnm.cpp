@@ -23,7 +23,7 @@ constexpr std::int64_t most_side = 1 << 15, most_level = 65535;
     throw Error(ErrorCode::bad_file, fmt::format("{}: {}", path, why));
 }
 
-// A number of the header, behind blanks and comments: `what`, of at most `most`.
+// A number of the header, after blanks and comments: `what`, of at most `most`.
 std::int64_t header_number(std::ifstream& file, const std::string& path, const char* what, std::int64_t most) {
     int letter = file.get();
     while (letter == '#' || std::isspace(letter)) {

@@ -22,18 +22,18 @@ std::string short_distance(double distance);
 // "1 query", "2 queries".
 std::string counted(std::int64_t number, const char* one, const char* many);
 
-// The columns of the terminal behind standard output or error; 100 where there is none.
+// The columns of the terminal after standard output or error; 100 where there is none.
 int terminal_width(int file_descriptor);
 
 double distance_at(const Neighbors& neighbors, std::int64_t row, std::int64_t column);
 
-// Of a result that is written nowhere.
+// For a result that is written nowhere.
 inline constexpr std::int64_t printed_rows = 10;
 // The first rows and columns of a result, as many as fit.
 // `queries`: how many rows there are in all; `neighbors` may hold the first of them.
 std::string first_rows(const Neighbors& neighbors, std::int64_t queries, const char* row_name, int width);
 
-// What ran, how long, how fast, and how the queries were answered: two lines.
+// The path that ran, how long, how fast, and how the queries were answered: two lines.
 std::string summary(const Report& report);
 // How the queries were answered: one line, without its end.
 std::string answered(const Report& report);

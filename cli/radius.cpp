@@ -57,7 +57,7 @@ void check(const Args& args) {
     if (args.include_self && !args.queries.empty()) refuse("--include-self: is for the points among themselves");
 }
 
-// What the library says of "r" is of an option, whatever points are searched.
+// The library's message about "r" is about an option, whatever points are searched.
 template <class Search>
 RadiusAnswer with_option_name(const std::string& option, const Search& search) {
     try {

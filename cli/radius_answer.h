@@ -1,4 +1,4 @@
-// What kith radius found: how many of each row, and the rows that are printed.
+// The result of kith radius: how many of each row, and the rows that are printed.
 #pragma once
 
 #include <cstdint>
@@ -39,11 +39,11 @@ struct Radii {
     double all = 0;
     std::vector<double> each;
     bool open = false;
-    // Of `count` queries from `first` on.
+    // For `count` queries from `first` on.
     Radius of(std::int64_t first, std::int64_t count) const;
 };
 
-// Points that are not held in memory, whose rows wait beside the file `csr_path` until all shards have been searched.
+// Points that are not held in memory, whose rows wait next to the file `csr_path` until all shards have been searched.
 // only_counts, or without `csr`: no more than is printed is kept.
 RadiusAnswer radius_streamed(const StreamedJob& job, const Radii& radii, bool only_counts, CsrWriter* csr,
                              const std::string& csr_path);

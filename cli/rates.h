@@ -26,7 +26,7 @@ struct Timing {
 // no negative number. `tree`: points and queries count log2(n + 2) / 16 times.
 MeasuredRate fitted(const std::vector<Timing>& timings, bool tree);
 
-// The rates of a device ("cpu", "cuda:0") in at most about so many seconds: cells that the device or the metric does
+// The rates of a device ("cpu", "cuda:0") in at most about this many seconds: cells that the device or the metric does
 // not serve, or that the time does not suffice for, are left out. `say`: told before each cell.
 std::vector<MeasuredRate> measured_rates(const std::string& device, double seconds,
                                          const std::function<void(const Cell&)>& say);

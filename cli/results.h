@@ -28,12 +28,12 @@ void add_result_files(CLI::App& command, ResultArgs& args, const char* group);
 // --force, --f64.
 void add_result_form(CLI::App& command, ResultArgs& args, const char* group);
 
-// Refuses --f64 beside an --out that holds f32, and names for --out that no format has.
+// Refuses --f64 next to an --out that holds f32, and names for --out that no format has.
 void check_out(const ResultArgs& args);
 // Opens what is asked for. `train`, `test`: data sets that write_out() will be given as well.
 void open_results(OutputSet& outputs, const ResultArgs& args, const Metric& metric, bool train, bool test);
 // The files of --ids and --distances, of outputs that are open. Refuses files, --out too, that do not hold the ids of
-// so many points.
+// this many points.
 ResultFiles result_files(OutputSet& outputs, const ResultArgs& args, std::int64_t rows, std::int64_t k,
                          std::int64_t points);
 // The file of --out, with base and queries where those are not empty.

@@ -107,7 +107,7 @@ void print_rows(const Args& args, const Retrieved& found) {
     if (rows > printed_rows) fmt::print("...\n");
 }
 
-// What print_rows() shows; of a divergence that is not finite null.
+// The rows of print_rows(); a divergence that is not finite is null.
 Json json_of(const Args& args, const Retrieved& found) {
     const auto rows = static_cast<std::int64_t>(found.asked.size()), others = found.images - 1;
     Json out = Json::array();

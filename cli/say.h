@@ -1,4 +1,4 @@
-// What the tool says: the one way to standard error, which may be full, closed or a terminal that has gone.
+// The tool's messages: the one way to standard error, which may be full, closed or a terminal that has gone.
 #pragma once
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ void say(fmt::format_string<Values...> format, Values&&... values) noexcept {
 // obey them.
 std::string printable(std::string_view text);
 
-// Whether all that was printed on standard output until now has arrived.
+// True if all that was printed on standard output until now has arrived.
 bool printed();
 
 }  // namespace kith::cli

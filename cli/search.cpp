@@ -43,7 +43,7 @@ struct Args {
     bool with_data = false;
 };
 
-// What the file of --out cannot hold is refused, not left out.
+// Anything that the file of --out cannot hold is refused, not left out.
 void check_kind(const Args& args) {
     const ResultArgs& result = args.result;
     const OutKind kind = kind_of(result.out);

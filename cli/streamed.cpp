@@ -179,7 +179,7 @@ bool exceeds_memory(const StreamedJob& job) {
     const RowSizes sizes = sizes_of(job);
     const std::int64_t queries = job.queries.empty() ? 0 : job.query_info.rows;
     const double whole = whole_bytes(sizes, job.base_info.rows, queries, job.query_info.rows);
-    // Of less than the tool takes itself, what little is held is as if it took nothing.
+    // For less than the tool takes itself, what little is held is as if it took nothing.
     const std::int64_t memory = job.memory > tool_bytes ? job.memory : tool_bytes + std::min(job.memory, least_bytes);
     return whole > static_cast<double>(memory);
 }

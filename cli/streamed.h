@@ -38,10 +38,10 @@ struct StreamedReport {
     Gaps gaps;
 };
 
-// Whether points, queries and results, held at once, take more than `memory`.
+// True if points, queries and results, held at once, take more than `memory`.
 bool exceeds_memory(const StreamedJob& job);
 
-// Whether the metric has to be estimated from all points.
+// True if the metric has to be estimated from all points.
 bool needs_all_points(const Metric& metric);
 
 // How many points and queries are held at once.

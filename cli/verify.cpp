@@ -44,7 +44,7 @@ struct Args {
     OutputArgs output;
 };
 
-// At the first fault, what was found beside what should be.
+// At the first fault, what was found next to what should be.
 void print_first_wrong(const Listed& listed, const Verification& found) {
     const WrongRow& row = found.first_wrong.front();
     fmt::print("first wrong row: {}: {}\n", row.row, row.why);
@@ -82,7 +82,7 @@ const char* word(MetricFrom from) {
     return from == MetricFrom::file ? "file" : from == MetricFrom::options ? "options" : "assumed";
 }
 
-// What is to be verified, from the options and from what the file says of itself.
+// The file to verify, from the options and from what the file says of itself.
 struct Subject {
     std::string ids;
     std::string distances;

@@ -1,6 +1,6 @@
 # Compile options that every target of the project shares.
 add_library(kith_options INTERFACE)
-# No compiler may fuse or split a multiply-add: the canonical distance says each one itself (docs/exactness.md).
+# No compiler may fuse or split a multiply-add: the canonical distance says each one itself (docs/contract.md).
 target_compile_options(kith_options INTERFACE
   $<$<COMPILE_LANGUAGE:C,CXX>:-ffp-contract=off -Wall -Wextra -Wno-unknown-pragmas>
   $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false --expt-relaxed-constexpr -Xcompiler=-ffp-contract=off,-Wall>)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The test `lists`: the documents say of every metric, format and strategy of the lists what their lines and traits say.
+"""The test `lists`: the documents say of every metric, format and strategy what the lists say, and quote messages that there are.
 
 usage: check_lists.py [ROOT]
 """
@@ -21,7 +21,7 @@ def rows(text, heading):
 
 
 def demand(metric):
-    """What the metric asks of coordinates, in the words of docs/exactness.md."""
+    """What the metric asks of coordinates, in the words of docs/contract.md."""
     words = []
     if metric.non_negative:
         words.append("at least 0")
@@ -36,22 +36,21 @@ def demand(metric):
 
 def check_metrics(root):
     said = {}
-    for row in rows((root / "docs/exactness.md").read_text(), "metric"):
+    for row in rows((root / "docs/contract.md").read_text(), "metric"):
         for name in re.split(r"[,;] ", row[0]):
             said[name] = row[3] if len(row) > 3 else None
     known = {metric.name: demand(metric) for metric in metrics(root)}
     for name in sorted(known.keys() - said.keys()):
-        yield f"docs/exactness.md, section 1: no row for {name}"
+        yield f"docs/contract.md, section 1: no row for {name}"
     for name in sorted(said.keys() - known.keys()):
-        yield f"docs/exactness.md, section 1: {name} is not in include/kith/metrics.def"
+        yield f"docs/contract.md, section 1: {name} is not in include/kith/metrics.def"
     for name in sorted(known.keys() & said.keys()):
         if said[name] != known[name]:
-            yield f"docs/exactness.md, section 1: {name}: expected '{known[name]}' of coordinates, found '{said[name]}'"
+            yield f"docs/contract.md, section 1: {name}: expected '{known[name]}' of coordinates, found '{said[name]}'"
     of_bits = ", ".join(metric.name for metric in metrics(root) if metric.packed_bits)
-    for file, start in (("docs/cli.md", "| `--packed-bits` | "), ("cli/options.cpp", '"--packed-bits", args.packed_bits, "')):
-        line = next((part for part in (root / file).read_text().split(start)[1:]), "")
-        if not line.startswith(of_bits + ":"):
-            yield f"{file}: --packed-bits: expected '{of_bits}:'"
+    line = next((part for part in (root / "cli/options.cpp").read_text().split('"--packed-bits", args.packed_bits, "')[1:]), "")
+    if not line.startswith(of_bits + ":"):
+        yield f"cli/options.cpp: --packed-bits: expected '{of_bits}:'"
 
 
 def check_choice(root):
@@ -67,10 +66,10 @@ def check_choice(root):
 
 def check_formats(root):
     known = re.findall(r"^KITH_(?:FORMAT|CONTAINER)\((\w+),", (root / "src/io/formats.def").read_text(), re.MULTILINE)
-    said = [name for row in rows((root / "docs/cli.md").read_text(), "format") for name in re.findall(r"`(\w+)`", row[0])]
+    said = [name for row in rows((root / "docs/formats.md").read_text(), "format") for name in re.findall(r"`(\w+)`", row[0])]
     for name in sorted(set(known) ^ set(said)):
         where = "no row for" if name in known else "not in src/io/formats.def:"
-        yield f"docs/cli.md, Files: {where} {name}"
+        yield f"docs/formats.md: {where} {name}"
 
 
 def text_of(source, field):
@@ -111,8 +110,23 @@ def check_strategies(root):
             yield f"{where}: expected the order of the list: {', '.join(known)}"
 
 
+def check_messages(root):
+    """docs/troubleshooting.md quotes messages that the sources have; `...` stands for values."""
+    page = (root / "docs/troubleshooting.md").read_text()
+    sources = (path for folder in ("src", "cli", "python/kith") for path in (root / folder).rglob("*") if path.suffix in (".cpp", ".h", ".py"))
+    # Adjacent literals are one, and what is formatted into them is left out.
+    text = "\n".join(re.sub(r"\{[^{}\n\"]*\}", "...", re.sub(r'"\s*\n?\s*f?"', "", path.read_text())) for path in sources)
+    for heading in ("message", "message or symptom"):
+        for part in page.split(f"| {heading} |")[1:]:
+            for row in rows(f"| {heading} |{part}", heading):
+                if row[0].startswith("`") and row[0].endswith("`"):
+                    for fragment in row[0].strip("`").split("..."):
+                        if len(fragment.strip()) >= 8 and fragment.strip() not in text:
+                            yield f"docs/troubleshooting.md: no source has the message '{fragment.strip()}'"
+
+
 def main(root):
-    complaints = [*check_metrics(root), *check_choice(root), *check_formats(root), *check_strategies(root)]
+    complaints = [*check_messages(root), *check_metrics(root), *check_choice(root), *check_formats(root), *check_strategies(root)]
     print(*complaints, sep="\n")
     print(f"lists: {len(complaints)} complaints")
     return 1 if complaints else 0

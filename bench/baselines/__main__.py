@@ -1,4 +1,4 @@
-"""kith beside whoever else is installed: the same arrays, interleaved rounds, medians, recall beside speed.
+"""kith next to whoever else is installed: the same arrays, interleaved rounds, medians, recall next to speed.
 
 usage: python3 bench/baselines [--device cuda] [--quick] [--json FILE] ... (--help)
 """

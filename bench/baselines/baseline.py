@@ -11,7 +11,7 @@ class Baseline:
     mode: str     # "one-shot", or "prepared": points handed over beforehand
     run: object   # () -> q x k ids
     report: dict = dataclasses.field(default_factory=dict)
-    facts: dict = dataclasses.field(default_factory=dict)  # of the record beside its times
+    facts: dict = dataclasses.field(default_factory=dict)  # of the record next to its times
 
     def timed(self, synchronize):
         """(ids, seconds, processor seconds of its process)"""

@@ -1,4 +1,4 @@
-"""kith.information beside the estimators of other packages: the difference of the values, and seconds.
+"""kith.information next to the estimators of other packages: the difference of the values, and seconds.
 
     python3 bench/baselines/estimators.py [--samples N] [--rounds R] [--json FILE]
         (needs kith-knn, numpy, scikit-learn, ennemi, infomeasure, entropy-estimators, npeet-plus)

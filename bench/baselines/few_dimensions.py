@@ -1,4 +1,4 @@
-"""Graphs (all points' k nearest) of few dimensions: kith with and without its tree, beside the trees of others.
+"""Graphs (all points' k nearest) of few dimensions: kith with and without its tree, next to the trees of others.
 
     python3 bench/baselines/few_dimensions.py --library build/ci/src/libkith.so [--json FILE] [--case NAME] [--curve]
 

@@ -1,4 +1,4 @@
-"""What the numbers were measured on: processor, GPU, versions, and its own matrix-product rate."""
+"""The machine of the numbers: processor, GPU, versions, and its own matrix-product rate."""
 import gc
 import importlib.metadata
 import os
@@ -21,7 +21,7 @@ def cpu_fields():
 def set_environment(settings):
     """Thread pools and OpenBLAS read these once: call it before numpy comes. An older OpenBLAS (faiss-cpu 1.15 brings
     0.3.15) falls back to SSE kernels on processors that it does not know: tuned baselines get its AVX-512 kernels by name,
-    shipped ones whatever each library chooses. What the caller's environment asks of OpenBLAS holds for neither."""
+    shipped ones whatever each library chooses. The caller's environment of OpenBLAS holds for neither."""
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(settings.threads)
     wide = {"avx512f", "avx512bw", "avx512vl"} <= set(cpu_fields().get("flags", "").split())
@@ -59,7 +59,7 @@ def versions():
 
 
 def blas():
-    """The BLAS behind numpy, where threadpoolctl can tell."""
+    """The BLAS that numpy calls, where threadpoolctl can tell."""
     try:
         from threadpoolctl import threadpool_info
     except ImportError:

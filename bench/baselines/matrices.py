@@ -1,9 +1,9 @@
-"""cuVS' matrix of distances beside kith's distance kernels, whose record gives the shapes: the matrix alone.
+"""cuVS' matrix of distances next to kith's distance kernels, whose record gives the shapes: the matrix alone.
 
     kith-bench search --table distance-kernels --json kernels.json
     python3 bench/baselines/matrices.py kernels.json [--json FILE]
 
-The same shapes and metric with Gaussian f32 rows, medians in 10^9 pairs a second, the record's columns beside.
+Shapes and metric are those of the record, with Gaussian f32 rows; medians in 10^9 pairs a second next to its columns.
 """
 import argparse
 import ctypes
@@ -21,7 +21,7 @@ import torch  # noqa: E402
 
 
 def milliseconds(call, runs):
-    """Of each run, by the device's clock, behind one that warms up."""
+    """For each run, by the device's clock, after one that warms up."""
     call()
     start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     times = []

@@ -43,7 +43,7 @@ def cuvs_search(metric, arguments, points, queries, k):
     try:
         index = brute_force.build(x, metric=metric, metric_arg=arguments.get("p", 2.0))
         brute_force.search(index, y[:8], k)
-    except Exception as error:  # what a rival lacks is a result
+    except Exception as error:  # what a baseline lacks is a result
         return type(error).__name__
     return lambda: torch.from_dlpack(cupy.asarray(brute_force.search(index, y, k)[1])).long()
 

@@ -1,9 +1,9 @@
-"""Exact search on one CPU thread beside NumKong's kernels, which make all distances of approximate vectors and select nothing.
+"""Exact search on one CPU thread next to NumKong's kernels, which make all distances of approximate vectors and select nothing.
 
     python3 bench/baselines/numkong_kernels.py [--n N] [--queries Q] [--isa ISA,ISA] [--rounds R] [--data DIR] [--json FILE]
 
 Gaussian points of 32, 128 and 768 dimensions, k 10, and Fashion-MNIST. kith: Index.search of the package that is
-installed, points prepared. NumKong: euclideans_packed of points that are packed, as bf16 and as numbers of 8 bits (Gaussian
+installed, points prepared. NumKong: euclideans_packed of points that are packed, as bf16 and as int8 (Gaussian
 ones times 32, images as they are), 64 queries at a time into the same memory. A round times each once; medians.
 """
 import argparse

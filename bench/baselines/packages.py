@@ -1,4 +1,4 @@
-"""kith's Python package beside the packages that pip installs: speed, recall, memory and install size in one run and one table.
+"""kith's Python package next to the packages that pip installs: speed, recall, memory and install size in one run and one table.
 
 usage: python3 bench/baselines/packages.py [--device cuda] [--case NAME] [--json FILE] ... (--help)
 

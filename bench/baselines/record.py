@@ -1,4 +1,4 @@
-"""What a run leaves behind: its record as JSON, and the size of what pip has installed."""
+"""The traces of a run: its record as JSON, and the size of what pip has installed."""
 import datetime
 import functools
 import importlib.metadata

@@ -1,4 +1,4 @@
-"""One case: every library once to warm up and to be checked, then interleaved rounds. Recall beside every speed."""
+"""One case: every library once to warm up and to be checked, then interleaved rounds. Recall next to every speed."""
 import statistics
 import time
 

@@ -1,4 +1,4 @@
-"""What scripts share that time kith alone on a CPU: their arguments, and the record of their rows."""
+"""The common parts of scripts that time kith alone on a CPU: their arguments, and the record of their rows."""
 import argparse
 import sys
 

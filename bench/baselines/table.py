@@ -79,7 +79,7 @@ def rate(result):
 
 
 def readme(cells):
-    """A table in Markdown: kith both ways, each beside the fastest baseline of its kind, with recall."""
+    """A table in Markdown: kith both ways, each next to the fastest baseline of its kind, with recall."""
     yield "| search | k | kith | fastest baseline | ratio | kith, prepared | fastest baseline, prepared | ratio |"
     yield "|---|---|---|---|---|---|---|---|"
     for cell in cells:

@@ -55,7 +55,7 @@ class HostMemory:
 
 
 class DeviceMemory:
-    """The same of the device's memory, looked at a thousand times a second while `most` is to come."""
+    """As above, for the device's memory, looked at a thousand times a second while `most` is to come."""
 
     def __init__(self):
         import torch

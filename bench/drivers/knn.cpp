@@ -41,7 +41,7 @@ extern "C" void bf_c(const float* points, std::int64_t n, const float* queries, 
     }
 }
 
-// The same by ANN: builds the tree of the points, searches it without a tolerance, and deletes it.
+// ANN: builds the tree of the points, searches it without a tolerance, and deletes it.
 extern "C" void ann(const float* points, std::int64_t n, const float* queries, std::int64_t q, int d, int k,
                     double* distances) {
     std::vector<double> held(points, points + n * d), asked(queries, queries + q * d);

@@ -100,7 +100,7 @@ std::set<Key> keys_of(const PaperTable& table) {
     return keys;
 }
 
-// --quick: no more points than quick_n; where every panel has more, each has so many.
+// --quick: no more points than quick_n; where every panel has more, each has this many.
 void shrink(PaperTable& table) {
     if (table.quick_n == 0) return;
     const auto larger = [&](const Panel& panel) { return panel.shape.n > table.quick_n; };

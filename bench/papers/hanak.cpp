@@ -1,7 +1,7 @@
 // Hanak 2023, "Meeting the challenges of k-nearest neighbour search on GPUs": Figs. 5.13 and 5.14, whole searches.
 //
 // Squared Euclidean distances of points in [0, 1]^d on a Tesla V100; the figures have no tables, so only what the text
-// says stands beside. What the thesis calls its MAGMA kernel is register-tiled.
+// says stands next to. The thesis' MAGMA kernel is register-tiled.
 #include <fmt/format.h>
 
 #include "papers/table.h"

@@ -50,8 +50,8 @@ struct Method {
 };
 
 const std::vector<Method>& methods();
-// One of these, or "path:NAME" and "copies:NAME": a search by that path of kith::search, from device memory to device
-// memory, without and with the copies from and to host memory; or "steps:SELECTOR": kith::distances, then kith::select
+// One of these. Or "path:NAME" and "copies:NAME": a search by that path of kith::search, from device memory to device
+// memory, without and with the copies from and to host memory. Or "steps:SELECTOR": kith::distances, then kith::select
 // by that selector of a GPU, and the copies. Throws invalid_argument with the list of names.
 Method method_named(const std::string& name);
 

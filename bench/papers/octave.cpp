@@ -43,7 +43,7 @@ void write_values(const std::string& name, const float* values, std::int64_t cou
     if (!file.flush()) throw Error(ErrorCode::bad_file, name + ": cannot be written");
 }
 
-// What a command prints; its errors go to a file. Throws where it fails.
+// The output of a command; its errors go to a file. Throws where it fails.
 std::string output_of(const std::string& command, const std::string& errors) {
     std::FILE* const pipe = popen((command + " 2> '" + errors + "'").c_str(), "r");
     if (!pipe) throw Error(ErrorCode::device, command + ": cannot be started");

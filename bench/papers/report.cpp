@@ -29,7 +29,7 @@ const char* name(Axis axis) {
     return axis_names[static_cast<int>(axis)];
 }
 
-// What a step of each cell of a line took, NaN where there is none.
+// The time of a step of each cell of a line, NaN where there is none.
 std::vector<double> measured(const Results& results, const Panel& panel, const Line& line, double Steps::*step) {
     std::vector<double> all;
     for (const std::int64_t x : panel.at) {

@@ -1,4 +1,4 @@
-// Measured cells, printed beside the paper's figures and as a document.
+// Measured cells, printed next to the paper's figures and as a document.
 #pragma once
 
 #include <map>

@@ -19,12 +19,12 @@ struct PaperStudy {
     std::string times;                 // a file of another table, whose cells count
     double limit = 180;                // seconds: cells that are expected to take longer are left out
     int repeat = 5;                    // most runs of a cell
-    bool mean = false;                 // means of ten runs behind ten that warm up, with deviations, not medians
+    bool mean = false;                 // means of ten runs after ten that warm up, with deviations, not medians
     std::string json;                  // file, written after every cell; "": none
     Deadline deadline = {};
 };
 
-// Prints, and writes the JSON. Whether every method found kith's neighbours. Throws kith::Error, and TimeIsUp.
+// Prints, and writes the JSON. True if every method found kith's neighbours. Throws kith::Error, and TimeIsUp.
 bool run(const PaperStudy& study, const Options& options);
 
 }  // namespace kith::bench

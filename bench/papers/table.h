@@ -1,4 +1,4 @@
-// A table or figure of a paper as data: which methods over which grid, beside the paper's own figures.
+// A table or figure of a paper as data: which methods over which grid, next to the paper's own figures.
 //
 // study.cpp runs it, report.cpp prints it and writes it down; the tables are in the files named after their papers.
 #pragma once
@@ -11,10 +11,10 @@
 
 namespace kith::bench::papers {
 
-// What varies along a panel; with n, as many queries as points.
+// The variable of a panel; with n, as many queries as points.
 enum class Axis : std::uint8_t { n, d, k };
 
-// What is printed and drawn: seconds, the steps' shares of them, or where the steps "sort" of two methods cross.
+// The printed and drawn value: seconds, the steps' shares of them, or where the steps "sort" of two methods cross.
 enum class Shows : std::uint8_t { seconds, shares, crossing };
 
 // A method in a panel, with the paper's figures at each x of the whole grid; empty where the paper has none.

@@ -128,7 +128,7 @@ void with_element(ElementType type, F f) {
 
 // rows x d elements at `to`, row-major and dense, on `device`. Throws kith::Error.
 void fill(int device, void* to, ElementType type, std::int64_t rows, std::int64_t d, const Recipe& recipe);
-// The same on a CUDA device.
+// Likewise, on a CUDA device.
 void fill_on_device(int device, void* to, ElementType type, std::int64_t rows, std::int64_t d, const Recipe& recipe);
 
 }  // namespace kith::bench

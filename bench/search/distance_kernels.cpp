@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::int64_t quick_part = 8;
 
-// Of Fig. 5.1 the queries and dimensions, the work of a cell, and what a matrix and a side may have: where that is
+// For Fig. 5.1 the queries and dimensions, the work of a cell, and what a matrix and a side may have: where that is
 // less, so is n, as in the thesis.
 constexpr std::int64_t figure_queries[] = {1, 8, 32, 128, 1024, 8192}, figure_dimensions[] = {4, 16, 32, 64, 128, 512};
 constexpr std::int64_t work = std::int64_t{1} << 36, most_values = std::int64_t{1} << 31,

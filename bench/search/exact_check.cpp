@@ -1,4 +1,4 @@
-// The plain scan of a sample, and rows of answers beside it.
+// The plain scan of a sample, and rows of answers next to it.
 #include "search/exact_check.h"
 
 #include <fmt/format.h>

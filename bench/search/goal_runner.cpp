@@ -39,7 +39,7 @@ Rows queries_of(const GoalSet& set, const GoalInputs& inputs, int device) {
     return rows_of(recipe_of(set, queries_seed), set.q, set.d, set.type, device);
 }
 
-// What special data are held against.
+// The rate that special data are compared with.
 bool is_gaussian(const GoalSet& set) {
     return !set.of_file && !set.ordinary && set.data == Data::gaussian && set.type == ElementType::f32 &&
            set.metric == MetricId::sqeuclidean && set.path.empty();
@@ -110,7 +110,7 @@ GoalSet GoalRunner::shaped(GoalSet set) const {
     return set;
 }
 
-// What of the set's shape has not been measured on Gaussian data yet.
+// The part of the set's shape that has not been measured on Gaussian data yet.
 void GoalRunner::measure_gaussian(const GoalSet& set, const Done& done) {
     GoalSet beside{.name = "gaussian beside", .n = set.n, .q = set.q, .d = set.d, .graph = set.graph};
     for (const Goal& goal : set.goals)

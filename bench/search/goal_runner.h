@@ -28,7 +28,7 @@ struct Measured {
     std::string difference = {};                                       // from the scan in binary64; "": none
     Plan plan = {};  // of points that are not prepared yet, by which the trace is judged
 
-    // Whether every strategy that ran is one of the plan's attempts, and whether the first of these came first.
+    // True if every strategy that ran is one of the plan's attempts, and whether the first of these came first.
     bool planned() const;
     bool began_as_planned() const;
     double rate() const { return timing.report.pairs / timing.median(); }
@@ -54,7 +54,7 @@ public:
     // `options` as every search gets them, but for metric and device. `device` may be host_memory: searches on the CPU.
     GoalRunner(Options options, int device, GoalInputs inputs);
 
-    // `done` gets every search as soon as it is measured, the Gaussian ones beside a set too. Throws kith::Error.
+    // `done` gets every search as soon as it is measured, the Gaussian ones next to a set too. Throws kith::Error.
     void run(const GoalSet& set, const Done& done);
 
 private:

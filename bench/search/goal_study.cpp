@@ -39,7 +39,7 @@ std::string goal_text(const Measured& m) {
     return m.goal_is_time() ? fmt::format("{:.3f}ms", 1e3 * m.goal) : figure(1e-9 * m.goal);
 }
 
-// Whether the trace is what the plan says: "other" where the plan's first attempt did not come first.
+// True if the trace is what the plan says: "other" where the plan's first attempt did not come first.
 const char* as_planned(const Measured& m) {
     return !m.planned() ? "NO" : m.began_as_planned() ? "yes" : "other";
 }

@@ -21,7 +21,7 @@ struct GoalStudy {
 // The sets that there are, for a person to read.
 std::string goal_names(const std::vector<GoalSet>& sets);
 
-// Whether every search that ran was exact, and none failed. Throws kith::Error; device where `goals` has no GPU.
+// True if every search that ran was exact, and none failed. Throws kith::Error; device where `goals` has no GPU.
 bool run(const GoalStudy& study, const Options& options);
 
 }  // namespace kith::bench

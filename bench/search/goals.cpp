@@ -30,7 +30,7 @@ GoalSet images(const std::string& name, bool graph) {
     return {.name = name, .graph = graph, .of_file = true, .kind = GoalKind::of_gaussian, .goals = half};
 }
 
-// Of images, shifted and mirrored to as many points as the other sets have.
+// For images, shifted and mirrored to as many points as the other sets have.
 GoalSet many_images() {
     GoalSet set = images("images-million", false);
     set.copies_to = set.n;
@@ -83,7 +83,7 @@ GoalSet counted(const std::string& name, bool packed_bits, double rate) {
     return set;
 }
 
-// Of uniform values, which have roots.
+// For uniform values, which have roots.
 GoalSet of_formula(const std::string& name, const std::string& text, double rate) {
     GoalSet set = direct(name, MetricId::formula, rate);
     set.data = Data::uniform;

@@ -1,4 +1,4 @@
-// What certified search should reach, as data.
+// The goals of certified search, as data.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace kith::bench {
 
-// What a goal's figure is.
+// The kind of a goal's figure.
 enum class GoalKind : std::uint8_t {
     rate,          // at least that many 10^9 (query, point) pairs a second
     milliseconds,  // at most that many
@@ -34,7 +34,7 @@ struct GoalSet {
     std::int64_t n = std::int64_t{1} << 20, q = 8192, d = 128;
     bool graph = false;          // the points are the queries
     bool of_file = false;        // --images and --queries instead of `data`
-    std::int64_t copies_to = 0;  // of files: the images shifted and mirrored until there are so many; 0: as they are
+    std::int64_t copies_to = 0;  // of files: the images shifted and mirrored until there are this many; 0: as they are
     const OrdinarySet* ordinary = nullptr;  // instead of `data`; null: none
     double p = 2;                           // of minkowski
     bool packed_bits = false;               // of hamming
@@ -44,7 +44,7 @@ struct GoalSet {
     double most_scanned = 1;  // a goal is missed where a larger share of the queries is scanned
 };
 
-// Of a GPU.
+// For a GPU.
 const std::vector<GoalSet>& search_goals();
 
 struct OrdinaryShape {

@@ -1,4 +1,4 @@
-// `kith-bench search --host-points`: an Index whose points stay in host memory, beside the same points streaming.
+// `kith-bench search --host-points`: an Index whose points stay in host memory, next to the same points streaming.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct HostPointsStudy {
     std::string json = {};  // file; "": none
 };
 
-// Prints, and writes the JSON. Whether all answers have the same bits. Throws kith::Error; invalid_argument where the
+// Prints, and writes the JSON. True if all answers have the same bits. Throws kith::Error; invalid_argument where the
 // points would not stay in host memory.
 bool run(const HostPointsStudy& study, const Options& options);
 

@@ -9,7 +9,7 @@ namespace kith::bench {
 
 inline constexpr const char* kato_table = "kato";
 
-// Whether all columns have the same bits. Throws kith::Error.
+// True if all columns have the same bits. Throws kith::Error.
 bool run_kato(const TableStudy& study, const Options& options);
 
 }  // namespace kith::bench

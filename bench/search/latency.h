@@ -6,7 +6,7 @@
 
 namespace kith::bench {
 
-// Whether several queries have the neighbours of each alone. Throws kith::Error.
+// True if several queries have the neighbours of each alone. Throws kith::Error.
 bool run_latency(const TableStudy& study, const Options& options);
 
 }  // namespace kith::bench

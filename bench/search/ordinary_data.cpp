@@ -14,7 +14,7 @@ namespace kith::bench {
 
 namespace {
 
-// Of what points and queries have in common: centres, profiles, palettes.
+// For what points and queries have in common: centres, profiles, palettes.
 constexpr std::uint64_t common_seed = 6;
 
 // Random numbers of one row, in sequence.
@@ -244,7 +244,7 @@ void smoothed_histograms(const OrdinaryRow& row, double* to) {
     for (std::int64_t i = 0; i < row.d; ++i) to[i] = (to[i] + added) / (1 + static_cast<double>(row.d) * added);
 }
 
-// The same, of which some shares of most points are missing.
+// Likewise, with some shares of most points missing.
 void incomplete_histograms(const OrdinaryRow& row, double* to) {
     constexpr double lacking = 0.02;
     smoothed_histograms(row, to);

@@ -1,7 +1,7 @@
 // The partitioned search of partitioned.h.
 //
-// squared_norms: a warp owns rows its grid's warps apart. fill_tile: blocks_a_row blocks own a row of the tile. Of
-// stream s are the subcorpora s, s + streams, ...; subcorpus i lies in buffer i mod 3, and is copied there once the
+// squared_norms: a warp owns rows its grid's warps apart. fill_tile: blocks_a_row blocks own a row of the tile. In
+// stream s lie the subcorpora s, s + streams, ...; subcorpus i lies in buffer i mod 3, and is copied there once the
 // product of i - 3 is over.
 #include <cublas_v2.h>
 #include <cuda_runtime.h>

@@ -14,7 +14,7 @@ struct Partition {
     std::int64_t rows = 0;  // of a subcorpus; n is a multiple of it
 };
 
-// What of a pass over the corpus is done.
+// The parts of a pass over the corpus.
 enum class Pass : std::uint8_t { whole, copies, kernels };
 
 // A search as the paper has it: distances by a product of cuBLAS in f32, the truncated bitonic sort, and the k of each
@@ -29,7 +29,7 @@ public:
 
     // Seconds from the first copy to the merged lists.
     double run(Pass pass);
-    // Of the last whole pass, q x k, each row sorted by distance.
+    // For the last whole pass, q x k, each row sorted by distance.
     std::vector<std::int64_t> ids() const;
 
 private:

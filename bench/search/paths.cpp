@@ -175,7 +175,7 @@ private:
     const char* seconds_name() const { return study_.mean ? "mean_s" : "median_s"; }
     double seconds_of(const Timing& timing) const { return study_.mean ? timing.mean() : timing.median(); }
 
-    // Of a path, or nothing where it refuses the shape.
+    // For a path, or nothing where it refuses the shape.
     std::unique_ptr<Timing> time(const std::string& path, const Shape& s, Answer& answer) {
         Options options = options_;
         options.path = path;

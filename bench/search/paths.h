@@ -12,7 +12,7 @@ namespace kith::bench {
 
 std::vector<std::string> path_tables();
 
-// Whether all paths have the same bits. Throws kith::Error; device where there is no GPU.
+// True if all paths have the same bits. Throws kith::Error; device where there is no GPU.
 bool run_paths(const TableStudy& study, const Options& options);
 
 }  // namespace kith::bench

@@ -1,4 +1,4 @@
-// Counting and listing the points within a radius beside searches for the k nearest, on the same Index and queries.
+// Counting and listing the points within a radius next to searches for the k nearest, on the same Index and queries.
 #include "search/radius.h"
 
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ double placed(std::vector<double> values, std::int64_t place) {
     return *at;
 }
 
-// The distance that so many points of the mean query are within.
+// The distance that this many points of the mean query are within.
 double radius_of(const RadiusShape& shape, const Index& index, const MatrixView& points, const MatrixView& queries,
                  const Options& options) {
     MatrixView some = queries, sample = points;
@@ -59,7 +59,7 @@ double radius_of(const RadiusShape& shape, const Index& index, const MatrixView&
     return placed(index.search(some, asked * shape.near, f64).distances64, some.rows * shape.near);
 }
 
-// Whether the nearest of each query are the first of its row, and rows are as long as was counted.
+// True if the nearest of each query are the first of its row, and rows are as long as was counted.
 bool agree(const RadiusNeighbors& rows, const std::vector<std::int64_t>& counts, const Neighbors& nearest) {
     for (std::int64_t i = 0; i < rows.queries; ++i) {
         const auto row = static_cast<std::size_t>(i);

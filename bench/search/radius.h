@@ -1,4 +1,4 @@
-// `kith-bench search --table radius`: all points within a radius, counted and listed, beside the k nearest of the same
+// `kith-bench search --table radius`: all points within a radius, counted and listed, next to the k nearest of the same
 // shape.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace kith::bench {
 
-// Whether counts, lists and the k nearest agree. Throws kith::Error.
+// True if counts, lists and the k nearest agree. Throws kith::Error.
 bool run_radius(const TableStudy& study, const Options& options);
 
 }  // namespace kith::bench

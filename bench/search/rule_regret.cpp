@@ -171,7 +171,7 @@ void found_of(const Cell& c, Json& json) {
         if (std::isfinite(deviation)) json["deviation_s"][path] = deviation;
 }
 
-// Of a path that ran, else NaN.
+// For a path that ran, else NaN.
 double milliseconds(const Json& json, const char* which) {
     const std::string path = json.at(which).get<std::string>();
     return json.contains("seconds") && json["seconds"].contains(path) ? 1e3 * json["seconds"][path].get<double>() : NAN;

@@ -16,14 +16,14 @@ struct RuleStudy {
     bool quick = false;  // a small grid
     int repeat = 7;
     std::string json;
-    bool mean = false;    // means of ten runs behind ten, not medians
+    bool mean = false;    // means of ten runs after ten, not medians
     bool resume = false;  // go on from `json`
     Deadline deadline = {};
 
     bool asked() const { return regret; }
 };
 
-// Whether all paths found the same neighbours. Throws kith::Error; device where there is no GPU.
+// True if all paths found the same neighbours. Throws kith::Error; device where there is no GPU.
 bool run(const RuleStudy& study, const Options& options);
 
 }  // namespace kith::bench

@@ -17,7 +17,7 @@ struct TableStudy {
     int repeat = 7;               // timed runs
     std::string json;             // file; "": none
     std::int64_t cpu_points = 0;  // kato: the most on one core of the CPU
-    bool mean = false;            // where has_mean: means of ten runs behind ten, not medians
+    bool mean = false;            // where has_mean: means of ten runs after ten, not medians
     bool resume = false;          // but for the radius: go on from `json`
     Deadline deadline = {};       // of what can be resumed
 
@@ -31,7 +31,7 @@ bool has_mean(const std::string& name);
 // Those of the papers, the others being the project's own.
 std::vector<std::string> search_tables_of_papers();
 
-// Whether all that is compared has the same bits. Throws kith::Error.
+// True if all that is compared has the same bits. Throws kith::Error.
 bool run(const TableStudy& study, const Options& options);
 
 }  // namespace kith::bench

@@ -1,4 +1,4 @@
-// What the selection benchmark asks of the CUDA device that is current: values made there, and the device's limits.
+// The selection benchmark's questions to the CUDA device that is current: values made there, and the device's limits.
 #pragma once
 
 #include <cstdint>

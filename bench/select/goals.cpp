@@ -1,4 +1,4 @@
-// What selection should reach: 2^30 values, as shares of the rate at which the same run reads them.
+// The goals of selection: 2^30 values, as shares of the rate at which the same run reads them.
 //
 // Best known: the authors' own H100 figures of Hanak's `bits` (github.com/jiriklepl/bits-knn-jpdc2024), in G/s.
 #include <fmt/format.h>

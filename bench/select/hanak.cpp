@@ -238,7 +238,7 @@ double bits_count(double n, double k) {
     return of(bits_selection(static_cast<std::int64_t>(k)), static_cast<std::int64_t>(n)).*count;
 }
 
-// No table of theirs: the formulas of 4.1.6 beside what the kernel counts and what a model of it does.
+// No table of theirs: the formulas of 4.1.6 next to what the kernel counts and what a model of it does.
 Table inserts() {
     Table t{"hanak-inserts", "Values that enter the buffer of bits, and its merges, per row",
             "Hanak 2023, eq. 4.2 and 4.3"};

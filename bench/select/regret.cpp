@@ -92,7 +92,7 @@ private:
     std::map<std::tuple<std::string, std::int64_t, std::int64_t>, double> least_;  // name, q, n: over all k
 };
 
-// Of selections alone: dimensions and distances do not count.
+// For selections alone: dimensions and distances do not count.
 std::string by_rule(const Cell& c) {
     return std::string(planner::select_by_rule({.n = c.n, .q = c.q, .k = c.k, .listed = c.k}).name);
 }

@@ -237,7 +237,7 @@ Json to_json(const MeasuredTable& result, Runner& runner, bool quick) {
         }
     for (const auto& [c, per_row] : runner.counts()) {
         json["counts"].push_back(to_json(c));
-        std::vector<double> written = per_row;  // without the slots behind the last that counted something
+        std::vector<double> written = per_row;  // without the slots after the last that counted something
         while (written.size() > 1 && written.back() == 0) written.pop_back();
         json["counts"].back()["per_row"] = written;
     }

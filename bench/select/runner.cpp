@@ -210,7 +210,7 @@ CallTimes Runner::calls(const Case& c) {
                                  Report report;
                                  for (int i = 0; i < in_a_row; ++i) report = select_into(matrix, c.k, options, out);
                                  std::int64_t first = 0;
-                                 gpu::copy(&first, out.ids, sizeof(first));  // behind all of them
+                                 gpu::copy(&first, out.ids, sizeof(first));  // after all of them
                                  return report;
                              },
                              0.02)

@@ -25,7 +25,7 @@ struct Case {
     Order order = Order::uniform;
     bool sorted = true;
     bool told = false;  // Options::order says so where the order is ascending or descending
-    int threads = -1;   // on the CPU with so many, 0: all; else on the device
+    int threads = -1;   // on the CPU with this many, 0: all; else on the device
 
     bool operator<(const Case& other) const { return key() < other.key(); }
 
@@ -41,7 +41,7 @@ struct Seconds {
     double typical, deviation;
 };
 
-// What a time is made of: the median of up to so many runs, or Hanak 2023, 5.1: 20 runs, of which the first ten warm up
+// A time: the median of up to this many runs, or Hanak 2023, 5.1: 20 runs, of which the first ten warm up
 // and the others' mean counts.
 enum class Statistic : std::uint8_t { median, mean };
 
@@ -66,7 +66,7 @@ public:
     void reserve(std::int64_t values, std::int64_t neighbours);
 
     Statistic statistic() const { return statistic_; }
-    // What was measured, those of resume() included; NaN where there is no time.
+    // The measured times, those of resume() included; NaN where there is no time.
     const std::map<Case, Seconds>& known() const { return known_; }
     const std::map<Case, std::vector<double>>& counts() const { return counts_; }
     // Goes on from an earlier run's times and counts. `measured` is called after each new one.
@@ -74,17 +74,17 @@ public:
         known_ = std::move(known);
         counts_ = std::move(counts);
     }
-    // What is not known by then throws TimeIsUp.
+    // A time that is not known by then throws TimeIsUp.
     void stop_at(Deadline deadline) { deadline_ = deadline; }
     void report_to(std::function<void()> measured) { measured_ = std::move(measured); }
-    // Seconds on the device. Of the median: one run to warm up, then as many as are worth the time, one if it takes
+    // Seconds on the device. For the median: one run to warm up, then as many as are worth the time, one if it takes
     // over `enough` seconds. NaN where the selector does not exist, does not serve the case or finds no memory: notes()
     // says which.
     double select(const Case& c, double enough = 1.0) { return timed(c, enough).typical; }
     Seconds timed(const Case& c, double enough = 1.0);
-    // What a caller waits for, on a GPU: NaN as of select().
+    // The time that a caller waits, on a GPU: NaN as of select().
     CallTimes calls(const Case& c);
-    // The same on the CPU from host memory; threads 0: all.
+    // Likewise on the CPU, from host memory; threads 0: all.
     Seconds select_on_cpu(Case c, int threads);
     // Seconds of a case's parts that are no selection. NaN without a GPU.
     double copy_to_host(std::int64_t rows, std::int64_t n);

@@ -89,7 +89,7 @@ Panel one_query(bool distances) {
     return panel;
 }
 
-// Fig. 2: what locates the k-th value and reads the row again, beside what sorts on the way.
+// Fig. 2: what locates the k-th value and reads the row again, next to what sorts on the way.
 Panel locating() {
     Panel panel{.title = "one query", .axis = Axis::n, .q = 1, .order = Order::distances};
     for (int log_n = 10; log_n <= 20; ++log_n) panel.at.push_back(std::int64_t{1} << log_n);

@@ -1,4 +1,4 @@
-// What one call of select() takes where there is little to select from: values and results in a GPU's memory.
+// The time of one call of select() where there is little to select from: values and results in a GPU's memory.
 #pragma once
 
 #include <string>

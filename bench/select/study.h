@@ -1,4 +1,4 @@
-// What `kith-bench select` can do besides one selection: the papers' tables, the goals, the planner's regret, small
+// The studies of `kith-bench select`, besides one selection: the papers' tables, the goals, the planner's regret, small
 // batches.
 #pragma once
 
@@ -16,7 +16,7 @@ struct Study {
     std::vector<std::string> selectors = {};            // of the last three; empty: their own
     bool quick = false;
     int repeat = 5;
-    bool mean = false;       // of tables: means of ten runs behind ten that warm up, with their deviations, not medians
+    bool mean = false;       // of tables: means of ten runs after ten that warm up, with their deviations, not medians
     bool rule = false;       // of regret: Hanak's rule is judged, not the planner
     std::string times = {};  // of regret: a file of an earlier run, whose times take the place of new ones
     std::string json = {};   // file, of a table written as cases are measured; "": none

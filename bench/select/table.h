@@ -1,4 +1,4 @@
-// A table or figure of a paper as data: which selectors over which grid, beside which figures of the paper.
+// A table or figure of a paper as data: which selectors over which grid, next to which figures of the paper.
 //
 // A Table is interpreted by engine.h; the tables themselves are in the files named after their papers, one vector each.
 #pragma once
@@ -15,7 +15,7 @@ namespace kith::bench {
 
 inline constexpr double no_figure = std::numeric_limits<double>::quiet_NaN();
 
-// What varies along a panel.
+// The variable of a panel.
 enum class Axis : std::uint8_t {
     k,
     n,
@@ -25,7 +25,7 @@ enum class Axis : std::uint8_t {
     order,       // index of an Order
 };
 
-// What the table is about: what is printed first, and drawn.
+// The subject of the table: what is printed first, and drawn.
 enum class Shows : std::uint8_t { seconds, ratio, throughput, crossing, operations };
 
 // distances: the matrix, by Garcia's kernel.

@@ -1,4 +1,4 @@
-// What the commands say of a job, and how they call the library.
+// The text of the commands about a job, and how they call the library.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace kith::cli::groundtruth {
 
 using namespace kith::groundtruth;  // NOLINT: whose calls these commands are
 
-// What the commands say of a job in JSON.
+// The JSON of the commands about a job.
 Json job_json(const JobInfo& job);
 // "17 of 120 units done, 3 workers at 1.2 G distances/s, 0:12:30 left"
 std::string described(const Status& status);

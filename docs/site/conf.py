@@ -73,6 +73,7 @@ def setup(app):
 
 html_theme = "furo"
 html_title = f"kith {release}"
-html_static_path = []
+html_static_path = [str(root / "docs" / "site" / "static")]
+html_css_files = ["site.css"]
 html_show_sphinx = False
 html_copy_source = False

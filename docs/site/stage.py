@@ -2,8 +2,9 @@
 """Puts together the sources of the documentation site: stage.py SOURCES KITH_BINARY.
 
 The pages are the Markdown files of the repository, as they are, at their own paths. A link of theirs to a file or folder
-that is not a page becomes a page of the site that shows it. The references are listed from what there is: the modules of
-the Python package, the public headers, the commands of the command line.
+that is not a page becomes a page of the site that shows it, and `<!-- picture: NAME -->` one of the pictures (pictures.py).
+The references are listed from what there is: the modules of the Python package, the public headers, the commands of the
+command line.
 """
 import importlib.machinery
 import importlib.util
@@ -14,8 +15,11 @@ import re
 import shutil
 import sys
 
+import pictures
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/adr/*.md")
+PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/*/*.md")
+PICTURE = re.compile(r"<!-- picture: (\w+) -->")
 LINK = re.compile(r"(?<=\]\()([^)#\s:]+)(?=[)#])")
 LANGUAGES = {".h": "cpp", ".cpp": "cpp", ".cu": "cuda", ".c": "c", ".py": "python", ".json": "json", ".def": "cpp"}
 
@@ -60,7 +64,16 @@ def page(sources, path, pages):
         put(sources / "source" / f"{inside}.md", shown(target))
         return posixpath.relpath(f"source/{inside}.md", posixpath.dirname(name) or ".")
 
-    put(sources / name, LINK.sub(link, path.read_text()))
+    def picture(match):
+        drawn = sources / "pictures" / f"{match[1]}.svg"
+        title = re.search("<title>(.*?)</title>", drawn.read_text())[1]
+        return f"![{title}]({posixpath.relpath(f'pictures/{drawn.name}', posixpath.dirname(name) or '.')})"
+
+    text = PICTURE.sub(picture, LINK.sub(link, path.read_text()))
+    if path.name == "README.md" and path.parent != ROOT:  # the front page of a folder
+        beside = "".join(f"{other.stem}\n" for other in pages if other.parent == path.parent and other != path)
+        text += f"\n```{{toctree}}\n:hidden:\n\n{beside}```\n"
+    put(sources / name, text)
 
 
 def modules():
@@ -77,7 +90,7 @@ def python_reference(sources):
     put(sources / "reference" / "python.rst", f"""Python
 ======
 
-``pip install kith-knn``; the module is ``kith``. :doc:`/docs/python` says what it takes and what it works with.
+``pip install kith-knn``; the module is ``kith``. :doc:`/docs/guide/python` says what it takes and what it works with.
 
 .. autosummary::
    :toctree: python
@@ -160,7 +173,7 @@ def cli_reference(sources, kith):
     commands = [name for name, _ in man.commands_of(front)]
     for name in commands:
         put(sources / "reference" / "cli" / f"{name}.rst", "\n".join(cli_section(man, kith, (name,), 0)) + "\n")
-    text = ["Command line", "============", "", "What each command says with ``--help``. :doc:`/docs/cli` explains them.", ""]
+    text = ["Command line", "============", "", "What each command says with ``--help``. :doc:`/docs/guide/cli` explains them.", ""]
     for name, what in man.commands_of(front):
         text += [f":doc:`kith {name} <cli/{name}>`", f"   {literal(what)}", ""]
     text += [".. toctree::", "   :hidden:", "", *(f"   cli/{name}" for name in commands), ""]
@@ -173,9 +186,10 @@ def decisions(sources):
 
 
 def main(sources, kith):
-    pages = sorted(path for pattern in PAGES for path in ROOT.glob(pattern))
+    pictures.main(sources / "pictures", kith)
+    pages = sorted({path for pattern in PAGES for path in ROOT.glob(pattern)})
     for path in pages:
-        page(sources, path, set(pages))
+        page(sources, path, pages)
     for path in (ROOT / "docs" / "site" / "pages").rglob("*.*"):
         put(sources / path.relative_to(ROOT / "docs" / "site" / "pages"), path.read_text())
     index = (sources / "index.md").read_text()

@@ -123,4 +123,4 @@ print(same(kith.search(points, queries, 10).indices, neighbors))
 #
 # ``torch.cdist(q, x).topk(k, largest=False)`` is ``kith.search(x, q, k, metric="euclidean")``, without the matrix of all
 # distances. ``kith.topk`` takes ``torch.topk``'s arguments; ``kith.torch`` has the functions of pytorch3d and torch_cluster
-# (:doc:`/docs/python`).
+# (:doc:`/docs/migrate/torch`).

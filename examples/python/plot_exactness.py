@@ -3,7 +3,7 @@ Exactness in pictures
 =====================
 
 How can fast arithmetic that rounds give an answer that is exact? In three steps: it proposes, float64 decides, and a bound
-proves that nothing was missed. :doc:`/docs/exactness` has the definitions and the proof; these are its pictures.
+proves that nothing was missed. :doc:`/docs/contract` has the definitions, :doc:`/docs/proofs/README` the proofs; these are their pictures.
 """
 import matplotlib.pyplot as plt
 import numpy as np

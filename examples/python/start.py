@@ -78,5 +78,5 @@ except kith.DeviceError as error:
     print(error)
 
 # %%
-# Further: :doc:`/docs/metrics` to choose a metric, :doc:`/docs/python` for arrays and other libraries, :doc:`migration` for code
-# that uses them already, :doc:`/docs/cli` for files, :doc:`/docs/scale` for what is larger than one run.
+# Further: :doc:`/docs/metrics` to choose a metric, :doc:`/docs/guide/python` for arrays and other libraries, :doc:`migration` for code
+# that uses them already, :doc:`/docs/guide/cli` for files, :doc:`/docs/guide/jobs` for what is larger than one run.

@@ -16,7 +16,7 @@ namespace kith {
 
 // The result of a range search, queries x points, in the form that scipy.sparse.load_npz reads: format csr. The data
 // are the distances, f32 or f64, in the order of each row (not of the ids). Indices are i32, or i64 if i32 is too
-// small. Until finish() rows are spooled to nameless files beside the output, which doubles the disk space and needs
+// small. Until finish() rows are spooled to nameless files next to the output, which doubles the disk space and needs
 // hardly any memory.
 class CsrWriter {
 public:
@@ -38,7 +38,7 @@ private:
 };
 
 // Collects rows of the same queries from one shard of the points after the other, as radius_shard() provides them. They
-// are spooled to a nameless file beside `path`, 16 bytes per neighbour, until all shards are complete and can be
+// are spooled to a nameless file next to `path`, 16 bytes per neighbour, until all shards are complete and can be
 // merged.
 class ShardRows {
 public:

@@ -49,9 +49,9 @@ struct Bootstrap {
 };
 
 // The differential entropy of x (n x d) from the distance e_i of each sample to its k-th nearest other one (Kozachenko
-// and Leonenko 1987; with digamma as in Kraskov et al. 2004, eq. 20): psi(n) - psi(k) + log c_d + d / n sum log e_i,
-// with c_d the volume of the unit ball. Samples with e_i = 0 are left out. metric: euclidean, cityblock, chebyshev or
-// minkowski.
+// and Leonenko 1987; with digamma as in Kraskov et al. 2004, eq. 20). It is psi(n) - psi(k) + log c_d + d / n sum log
+// e_i, with c_d the volume of the unit ball. Samples with e_i = 0 are left out. metric: euclidean, cityblock, chebyshev
+// or minkowski.
 //   1 <= k < n. Throws invalid_argument, also if all samples are left out, and what graph() throws.
 KITH_EXPORT Estimate entropy(const MatrixView& x, std::int64_t k, const Options& options = {},
                              const Bootstrap& bootstrap = {});

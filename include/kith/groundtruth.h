@@ -1,6 +1,6 @@
 // Ground truth in units: a search or a graph of files, divided into units. Any number of processes run the units, on
 // any machines that share the job's folder; they can be interrupted and resumed at any time. The merged units are
-// bit-identical to one search (docs/scale.md). Part of kith::io.
+// bit-identical to one search (docs/guide/jobs.md). Part of kith::io.
 //
 //     kith::groundtruth::init("job", {.base = {"base.fbin"}, .queries = "queries.fbin", .k = 100});
 //     kith::groundtruth::run("job");  // here and elsewhere, any number of times

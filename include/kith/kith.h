@@ -6,10 +6,10 @@
 //     nn.ids[i * 10 + j];   nn.distances[i * 10 + j];              // query i's j-th nearest point
 //
 // Options::device may name several GPUs of this host, as "cuda:0,1" or "cuda:all". They share a search, a graph or an
-// Index, and the others finish the work of a GPU that fails (docs/scale.md).
+// Index, and the others finish the work of a GPU that fails (docs/guide/multi-gpu.md).
 //
 // The answer is a function of the inputs alone: the same ids and the same bits of every distance on any device, with
-// any thread count, path or memory budget (docs/exactness.md). Every function throws kith::Error and is safe to call
+// any thread count, path or memory budget (docs/contract.md). Every function throws kith::Error and is safe to call
 // from several threads at once.
 #pragma once
 

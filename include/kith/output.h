@@ -10,10 +10,10 @@
 
 namespace kith {
 
-// The files that one task writes. Each is opened under a temporary name beside its own when it is added, and renamed by
+// The files that one task writes. Each is opened under a temporary name next to its own, when added, and renamed by
 // commit(). Without commit() the destructor removes the temporary files, and nothing that existed has changed. An
 // existing file is replaced, with its mode kept and its owner where permitted. A data set is added to an HDF5 file,
-// beside the existing ones. One thread at a time.
+// next to the existing ones. One thread at a time.
 class OutputSet {
 public:
     // force: replaces existing data sets of an HDF5 file; without it they cause invalid_argument. keep_going: called

@@ -21,8 +21,8 @@
 namespace kith {
 
 // The radius of a range search. Points are compared by the distance that the metric reports, in binary64, before it is
-// rounded to f32 (docs/exactness.md): distances <= r are within, with `open` those < r. For `inner_product`, where
-// larger products are nearer, products >= r are within, with `open` those > r.
+// rounded to f32 (docs/contract.md, section 4): distances <= r are within, with `open` those < r. For `inner_product`,
+// where larger products are nearer, products >= r are within, with `open` those > r.
 //   r   not NaN; not negative if the metric's distances never are. Infinity is valid: the closed range then holds every
 //       point without NaN, the open one those at finite distances.
 struct Radius {

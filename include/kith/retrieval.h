@@ -26,8 +26,8 @@ struct FeatureSet {
 
 // Features of an image at three scales of its Gaussian pyramid g_0, g_1, ... (5 taps 1 4 6 4 1, reflected at the
 // edges):
-//   bands 1 and 2 of the luminance's Laplacian pyramid: 3 x 3 coefficients, and the 3 x 3 at the same place of the next
-//   coarser band: 18 numbers;
+//   Bands 1 and 2 of the luminance's Laplacian pyramid: 3 x 3 coefficients, and the 3 x 3 at the same place of the next
+//   coarser band: 18 numbers.
 //   g_3: 3 x 3 pixels of luminance and, for colour images, both chrominances: 27 numbers (9 for grey ones).
 // At most 4,800, 2,400 and 1,200 features, on the finest grid with no more; exactly these for 320 x 240 pixels. Integer
 // pixels receive noise within half a level, from SplitMix64 at `seed`, because equal samples have distance 0.

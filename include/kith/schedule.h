@@ -13,7 +13,7 @@ namespace kith {
 struct GraphSchedule {
     int devices = 0;
     // "symmetric": each pair once, on one GPU. "blocks": blocks of queries, each with all points. "shards": shards of
-    // the points, each with all queries. "kato": each pair once, in grids (docs/scale.md).
+    // the points, each with all queries. "kato": each pair once, in grids (docs/guide/multi-gpu.md).
     std::string how;
     double pairs = 0;         // computed by all devices, over n^2
     double balance = 0;       // pairs of the busiest device over the mean: 1 if all have equally many

@@ -19,7 +19,7 @@ namespace kith {
 
 // The nearest neighbours of each query among some of the points. Reported distances do not suffice to merge searches:
 // after the root and rounding, two may be equal although their order is known. It therefore holds the distance keys
-// (docs/exactness.md, section 1), which are compared, and from which finish() computes the distances.
+// (docs/contract.md, section 1), which are compared, and from which finish() computes the distances.
 struct PartialNeighbors {
     std::int64_t queries = 0;
     std::int64_t k = 0;

@@ -99,7 +99,7 @@ enum class MetricId : std::uint8_t {
 
 struct FunctorMetric;  // kith/functor.h
 
-// A distance and its parameter, evaluated in binary64 (docs/exactness.md). metrics.def defines each. Names and
+// A distance and its parameter, evaluated in binary64 (docs/contract.md). metrics.def defines each. Names and
 // definitions are those of scipy.spatial.distance, except for three that it lacks. `hellinger` is the Hellinger
 // distance of the unnormalised coordinates (over sqrt 2). `kl_divergence` is the sum of scipy.special.rel_entr(q, x),
 // also unnormalised. `inner_product` is a similarity: the largest product comes first.

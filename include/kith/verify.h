@@ -5,7 +5,7 @@
 //
 // It searches again and compares: ids in order, and distances bit by bit if they are given. Results of search() and
 // graph() pass for any data. An equally near neighbour in place of another is a tie: exact up to ties. Nearness is the
-// canonical order, before a root is taken and rounded (docs/exactness.md, sections 1 and 2).
+// canonical order, before a root is taken and rounded (docs/contract.md, sections 1 and 2).
 #pragma once
 
 #include <cstdint>

@@ -4,12 +4,13 @@
 >>> points = numpy.random.default_rng(0).random((1000, 32), numpy.float32)
 >>> distances, indices = kith.search(points, points[:5], k=10, metric="euclidean")
 
-`search` and `graph` answer one call, `Index` prepares points for many, `radius` gives all points within a radius (`radius_blocks` and `radius_csr` more than fit into memory),
-`search_batches` answers many small searches at once, `distances` gives the whole matrix, `match` what belongs together in two sets, `recommend` what users with
-much the same preferences have, `retrieve` images by their patches, `topk` selects, `verify` says whether given neighbours are the true ones.
-`kith.information` estimates entropy and mutual information; `kith.sklearn`, `kith.torch` and `kith.compat` have the interfaces
-of other libraries, `kith.scanpy`, `kith.umap` and `kith.opentsne` what these take; `kith.groundtruth`, `kith.shards`, `kith.dask` and `kith.ray` cut what is larger than one run. Everything
-is imported at its first use, numpy too. `kith.arguments` says what the arguments of calls mean; the command line is ``kith`` or ``python -m kith``.
+`search` and `graph` answer one call, `Index` prepares points for many. `radius` gives all points within a radius, `radius_blocks` and
+`radius_csr` more of them than fit into memory. `search_batches` answers many small searches at once, and `distances` gives the whole matrix.
+`match` finds the rows of two sets that belong together, `recommend` the items of users with much the same preferences, `retrieve` images by
+their patches. `topk` selects, `verify` says whether given neighbours are the true ones. `kith.information` estimates entropy and information.
+`kith.sklearn`, `kith.torch` and `kith.compat` have the interfaces of other libraries, `kith.scanpy`, `kith.umap` and `kith.opentsne` what these
+take. `kith.groundtruth`, `kith.shards`, `kith.dask` and `kith.ray` cut what is larger than one run. Everything is imported at its first use,
+numpy too. `kith.arguments` says what the arguments of calls mean; the command line is ``kith`` or ``python -m kith``.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: ``python -m kith`` and the command ``kith``. The program lies beside this module and takes Python's place."""
+"""The command line: ``python -m kith`` and the command ``kith``. The program lies next to this module and takes Python's place."""
 from __future__ import annotations
 
 import os

@@ -14,7 +14,7 @@ from ._kinds import loaded_torch, on_host
 from ._progress import callback_of
 from ._tables import of_table
 
-# What may be done about rows that hold a NaN.
+# The choices about rows that hold a NaN.
 MISSING = ("warn", "raise", "ignore")
 
 Progress = Union[None, bool, Callable[[float, float, float, str], Any]]
@@ -44,7 +44,7 @@ def _bytes(value: Any, name: str) -> int:
 
 
 def _wanted(k: Any, rows: int) -> int:
-    """k, the neighbours of each of so many rows."""
+    """k, the neighbours of each of this many rows."""
     wanted = _integer(k, "k", 1)
     if wanted * rows >= 2**53:
         raise MemoryError(f"k is {k}: so many neighbours of each of {rows} rows fit into no memory")
@@ -116,7 +116,7 @@ def _float64(array: Any, name: str) -> np.ndarray[Any, Any]:
 
 def _metric(metric: str | None, p: float, inverse_covariance: Any, variances: Any, packed_bits: bool,
             formula: str | None, start: float, usual: str | None = "sqeuclidean") -> _core.MetricSettings:
-    """usual: the function's default, beside which a formula may stand; None: the metric may be left alone."""
+    """usual: the function's default, next to which a formula may stand; None: the metric may be left alone."""
     if formula is None and inverse_covariance is None and variances is None and (metric is not None or usual is None):
         try:
             return _core.MetricSettings(metric, p, None, None, packed_bits, "", start)

@@ -1,4 +1,4 @@
-"""What the core reads of a caller's array: where it lies, or a copy; and when the work that fills it is done."""
+"""The core's view of a caller's array: where it lies, or a copy; and when the work that fills it is done."""
 from __future__ import annotations
 
 import math
@@ -49,7 +49,7 @@ def readable(array: Any, name: str) -> Any:
 
 
 def _apart(shape: Any, strides: Any) -> bool:
-    """Whether rows or columns are contiguous, and those beside them at least as far away (layout_of in matrix.h). A broadcast
+    """True if rows or columns are contiguous, and those next to them at least as far away (layout_of in matrix.h). A broadcast
     or a sliding view lies otherwise; of a device's memory it is copied before the core sees it."""
     if len(shape) != 2 or 0 in shape:
         return True
@@ -79,7 +79,7 @@ def element_name(array: Any) -> str:
 
 
 def array_interface(array: Any, name: str, stream: int | None = None, writable: bool = False) -> Any:
-    """What the core is given. Of a device's array the work that fills it is done before what is queued on `stream`;
+    """The description that the core is given. For a device's array the work that fills it is done before what is queued on `stream`;
     None: it is for the core to write to, which asks here for what is no plain tensor. torch's and cupy's are told in
     numbers, since their DLPack takes longer than a small search."""
     if type(array) is np.ndarray:
@@ -251,7 +251,7 @@ def _widened(array: Any, name: str) -> Any:
 
 
 def _on_device_readable(array: Any, name: str) -> Any:
-    """What says where it lies on a device and nothing else: integers to convert and views to copy are for another library."""
+    """An array that says where it lies on a device and nothing else: integers to convert and views to copy are for another library."""
     described = array.__cuda_array_interface__
     shape, steps, size = described["shape"], described.get("strides"), np.dtype(described["typestr"]).itemsize
     in_place = steps is None or any(step % size for step in steps) or _apart(shape, [step // size for step in steps])

@@ -21,8 +21,8 @@ def search_batches(points: Any, queries: Any, batches: Any, k: int, *, metric: s
     """The k nearest points of each query within its batch: pairs of point clouds, the examples of a training step.
 
     On a GPU all batches are one launch where the metric is euclidean, sqeuclidean or cityblock, for up to 32 dimensions,
-    k up to 128, up to 32,768 points in a batch, and elements other than float64; of everything else, and of more than
-    2^36 pairs in batches of 2^24 on average, each batch is a search. Coordinates so small or so large that their squared
+    k up to 128, up to 32,768 points in a batch, and elements other than float64. Otherwise, and for more than 2^36 pairs
+    in batches of 2^24 on average, each batch is a search. Coordinates so small or so large that their squared
     differences leave float32 cost that launch its speed. On a CPU small batches are tasks of one thread each, and large
     ones are searched by all threads.
 
@@ -31,7 +31,7 @@ def search_batches(points: Any, queries: Any, batches: Any, k: int, *, metric: s
     points, queries : arrays of shape (n, d) and (q, d)
         The rows of all batches, as in `search`.
     batches : array of integers, shape (batches, 4)
-        Of each batch the first row of the points, their number, the first row of the queries, their number. Queries
+        For each batch the first row of the points, their number, the first row of the queries, their number. Queries
         ascend from batch to batch, and none is in two; points may be shared. Both may be none.
     k : int
         At least 1. Neighbours that do not exist have index -1, as have those of queries in no batch.

@@ -18,7 +18,7 @@ OF_TASKS = ("device", "threads", "memory", "path", "isa")
 
 
 class Engine(Protocol):
-    """What schedules tasks. Handles of values that are not there yet may be arguments of tasks."""
+    """The scheduler of tasks. Handles of values that are not there yet may be arguments of tasks."""
 
     def share(self, value: Any) -> Any:
         """A handle of a value that many tasks take."""
@@ -47,7 +47,7 @@ class Found(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What is looked for, by metric and settings that were looked at."""
+    """The request, by metric and settings that were looked at."""
 
     k: int
     how: dict[str, Any]  # named arguments of kith.shards.search
@@ -95,7 +95,7 @@ def searched(engine: Engine, points: Sequence[Chunk], queries: Sequence[Chunk], 
     for asked in queries:
         parts = [engine.task(_part, chunk.rows, chunk.first, asked.rows, asked.first, of_others,
                              want.include_self is not None, how) for chunk in base] if of_others else []
-        while len(parts) > 1:  # in pairs: as many merges run beside each other as there can
+        while len(parts) > 1:  # in pairs: as many merges run next to each other as there can
             parts = [engine.task(_merged, *parts[i:i + 2]) if i + 1 < len(parts) else parts[i]
                      for i in range(0, len(parts), 2)]
         pair = engine.pair(_whole, parts[0] if parts else None, asked.rows, asked.first, of_others, want.include_self, how,

@@ -15,7 +15,7 @@ class Report:
     """How an answer was reached and what it cost.
 
     A filter in float32 or less proposes candidates for each query, float64 gives their distances, and a bound certifies
-    that no other point can be among the k nearest; a query that it cannot certify is filtered again, and at last scanned.
+    that no other point can be among the k nearest. A query that it cannot certify is filtered again, and at last scanned.
     """
 
     @property

@@ -18,7 +18,7 @@ def density_clusters(index: Index, eps: float, min_samples: int, weights: Any = 
                      kept_bytes: int = _KEPT_BYTES) -> tuple[Any, Any]:
     """Which of the Index's points are core points (bool), and the cluster of each point; -1: noise.
 
-    A core point has points of a weight of `min_samples` (without weights: so many), itself among them, within `eps`. Clusters
+    A core point has points of a weight of `min_samples` (without weights: this many), itself among them, within `eps`. Clusters
     are numbered by their first core point; a point that is none belongs to the first cluster that reaches it. That is what
     scikit-learn's depth-first search finds.
     """

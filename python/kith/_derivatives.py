@@ -150,7 +150,7 @@ def pull_back(kind: str, slope: Slope, points: Tensor, queries: Tensor, others: 
     grad = grad.reshape(-1)
     if grad.shape[0] and points.shape[0]:
         of_pairs = slope(points, queries)
-        # What is to be differentiated again, or transformed, is kept anyway: at once, and nothing is changed in place.
+        # A graph to be differentiated again, or transformed, is kept anyway: at once, and nothing is changed in place.
         plain = not torch.is_grad_enabled() and not any(map(transformed, (points, queries, grad)))
         for first, last in _chunks(grad.shape[0], points.shape[1]) if plain else [(0, grad.shape[0])]:
             rows, ids, there, q, x = _gathered(kind, points, queries, others, first, last)
@@ -242,7 +242,7 @@ def clouds(run: Callable[..., Any], saves: Callable[..., Any], backward: Callabl
 
         @staticmethod
         def vmap(info: Any, in_dims: Any, *given: Any) -> Any:
-            """Clouds of all elements of the batch are clouds beside each other."""
+            """Clouds of all elements of the batch are clouds next to each other."""
             tensors, how = given[:4], given[4:]
 
             def beside(tensor: Tensor | None, dim: int | None) -> Tensor | None:

@@ -1,4 +1,4 @@
-"""Whether torch is to differentiate what is asked for, and then how: `_derivatives` has the rest, which needs torch."""
+"""True if torch is to differentiate what is asked for, and then how: `_derivatives` has the rest, which needs torch."""
 from __future__ import annotations
 
 import sys
@@ -11,7 +11,7 @@ from ._kinds import loaded_torch
 
 
 class Form(NamedTuple):
-    """What distances are of: the arguments of a search that say so."""
+    """The sources of distances: the arguments of a search that say so."""
 
     metric: str
     p: float = 2.0
@@ -21,7 +21,7 @@ class Form(NamedTuple):
 
 
 def tracked(*arrays: Any) -> bool:
-    """Whether torch follows one of the arrays: it requires a gradient, or a transform of torch.func is at work on it."""
+    """True if torch follows one of the arrays: it requires a gradient, or a transform of torch.func is at work on it."""
     torch = loaded_torch()
     if torch is None:
         return False
@@ -45,7 +45,7 @@ def transformed(tensor: Any) -> bool:
 
 
 def refuse_tracked(what: str, **arrays: Any) -> None:
-    """Of a call whose results torch cannot follow."""
+    """For a call whose results torch cannot follow."""
     for name, array in arrays.items():
         if tracked(array):
             raise ValueError(f"{name}: requires a gradient, which {what} would drop; give {name}.detach(), or call it under "
@@ -53,14 +53,14 @@ def refuse_tracked(what: str, **arrays: Any) -> None:
 
 
 def refuse_parameters(**parameters: Any) -> None:
-    """Of a metric: no gradient reaches them."""
+    """For a metric: no gradient reaches them."""
     for name, parameter in parameters.items():
         if getattr(parameter, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
             raise ValueError(f"{name}: requires a gradient, and only points and queries have one; give {name}.detach()")
 
 
 class Source:
-    """What an Index was made of, for gradients: kept where the points require one themselves, else as long as the caller
+    """The tensor that an Index was made of, for gradients: kept where the points require one themselves, else as long as the caller
     keeps it."""
 
     def __init__(self, points: Any) -> None:
@@ -91,7 +91,7 @@ def _version(array: Any) -> Any:
 
 
 def neighbors(call: Callable[[Any, Any], Any], points: Any, queries: Any, form: Form, out: Any = None) -> Any:
-    """What `call(points, queries)` gives, named tuples that begin with distances and indices (of a row's length k), whose
+    """The results of `call(points, queries)`, named tuples that begin with distances and indices (of a row's length k), whose
     distances torch can differentiate."""
     return _derived("neighbors", call, points, queries, form, out)
 

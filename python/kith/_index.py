@@ -20,9 +20,9 @@ class Index(RadiusBlockMethods):
     Parameters
     ----------
     points : array of shape (n, d)
-        As in `search`; may go once the Index is there, which owns all that it needs, but for gradients: those with respect
-        to queries need the points that it was made of, as they were then, and of points that require a gradient it keeps
-        the tensor.
+        As in `search`; may go once the Index is there, which owns all that it needs. Gradients are the exception: those with
+        respect to queries need the points that it was made of, as they were then, and of points that require a gradient
+        it keeps the tensor.
     metric, p, inverse_covariance, variances, packed_bits, formula, start, device, memory, threads, isa, progress, missing
         As in `search`. Metric and device are the Index's own from here on. Without a metric, `search` and `graph` are of
         ``"sqeuclidean"``, and the searches within a radius of ``"euclidean"``.

@@ -26,7 +26,7 @@ class Kind(Protocol):
         """The array of this kind that stands for what empty() gave."""
 
     def of_numpy(self, like: Any, array: Any) -> Any:
-        """The values of a numpy array that nobody else has, beside `like`."""
+        """The values of a numpy array that nobody else has, next to `like`."""
 
     def place(self, like: Any) -> Any:
         """Something small that stands for `like` in these calls once that is gone."""
@@ -79,7 +79,7 @@ class _Torch:
         return allocate((rows, cols), (cols, 1), getattr(torch, dtype))
 
     def _allocator(self, torch: Any, like: Any) -> Any:
-        """What the code of torch.compile calls in place of new_empty(), which takes four times as long; it allocates on the
+        """Called by the code of torch.compile in place of new_empty(), which takes four times as long; it allocates on the
         current device. None: torch has none for such tensors."""
         if type(like) is torch.Tensor:
             try:

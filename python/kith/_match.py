@@ -14,7 +14,7 @@ from ._missing import on_device, told
 
 
 class Matches(NamedTuple):
-    """What belongs together: ``pairs, distances = kith.match(...)``.
+    """The rows that belong together: ``pairs, distances = kith.match(...)``.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ def match(a: Any, b: Any, *, ratio: float | None = None, mutual: bool = False, m
     Returns
     -------
     Matches
-        ``(pairs, distances)``, arrays of a's kind on its device. Of equally near rows the first is the match.
+        ``(pairs, distances)``, arrays of a's kind on its device. For equally near rows the first is the match.
         Gradients as of `search`.
 
     Raises

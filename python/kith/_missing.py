@@ -52,7 +52,7 @@ def left_out(points: Any, read: Any, missing: str) -> None:
 
 
 def told(missing: str, *arrays: tuple[str, Count, Any]) -> None:
-    """Warns, or raises, of arrays of such a name, of which so many rows hold a NaN."""
+    """Warns, or raises, of arrays of such a name, of which this many rows hold a NaN."""
     _one_of(missing, "missing", MISSING)
     found = [(name, count, len(array)) for name, count, array in arrays if count]
     if not found or missing == "ignore":

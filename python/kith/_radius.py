@@ -23,7 +23,7 @@ class _Rows(NamedTuple):
 class RadiusNeighbors(_Rows):
     """The points within the radius of each query: ``distances, indices, offsets = kith.radius(...)``.
 
-    Row i is ``indices[offsets[i]:offsets[i + 1]]``, ordered by (distance, index), with its distances beside it.
+    Row i is ``indices[offsets[i]:offsets[i + 1]]``, ordered by (distance, index), with its distances next to it.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class RadiusNeighbors(_Rows):
         return RadiusNeighbors(**{**self._asdict(), "report": self.report, **parts})
 
     def rows(self) -> list[tuple[Any, Any]]:
-        """Of each query its (distances, indices), as views."""
+        """For each query its (distances, indices), as views."""
         return _split(self.distances, self.indices, self.offsets)
 
     def csr(self, points: int) -> Any:

@@ -30,7 +30,7 @@ class _Block(NamedTuple):
 class RadiusBlock(_Block):
     """Rows of an answer that follow each other: ``for first, distances, indices, offsets in kith.radius_blocks(...)``.
 
-    Row ``first + i`` is ``indices[offsets[i]:offsets[i + 1]]``, ordered by (distance, index), with its distances beside it.
+    Row ``first + i`` is ``indices[offsets[i]:offsets[i + 1]]``, ordered by (distance, index), with its distances next to it.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class RadiusBlock(_Block):
     __slots__ = ()
 
     def rows(self) -> list[tuple[Any, Any]]:
-        """Of each of its queries the (distances, indices), as views."""
+        """For each of its queries the (distances, indices), as views."""
         return _split(self.distances, self.indices, self.offsets)
 
 
@@ -65,7 +65,7 @@ def radius_blocks(points: Any, queries: Any, r: Any, *, open: bool = False, incl
     r, open
         As in `radius`.
     memory : int
-        Bytes that a block may have, about, where no single row takes more; 0: 256 MiB. Beside the block that the caller
+        Bytes that a block may have, about, where no single row takes more; 0: 256 MiB. Next to the block that the caller
         has, one waits and one is being made. The search's own workspace has the same limit, and on a
         GPU needs some MiB at least.
 
@@ -81,7 +81,7 @@ def radius_blocks(points: Any, queries: Any, r: Any, *, open: bool = False, incl
     Raises
     ------
     ValueError, TypeError, MemoryError, DeviceError, Cancelled
-        What the search raises comes when the first block is asked for. Tensors that require a gradient are a ValueError:
+        Errors of the search come when the first block is asked for. Tensors that require a gradient are a ValueError:
         `radius` has gradients.
 
     Examples
@@ -122,7 +122,7 @@ def radius_csr(file: Path, points: Any, queries: Any, r: Any, *, open: bool = Fa
     Parameters
     ----------
     file : path
-        What ``scipy.sparse.load_npz`` reads: a csr matrix of queries x points, whose data are the distances in the order of
+        A file for ``scipy.sparse.load_npz``: a csr matrix of queries x points, whose data are the distances in the order of
         each row. It appears whole, at the end; as much again is needed on the disk until then, and next to no memory.
     points, queries, r, memory
         As in `radius_blocks`.
@@ -161,7 +161,7 @@ def radius_csr(file: Path, points: Any, queries: Any, r: Any, *, open: bool = Fa
 
 
 class RadiusBlockMethods(RadiusMethods):
-    """The same of an Index."""
+    """As above, for an Index."""
 
     def radius_blocks(self, queries: Any, r: Any, *, open: bool = False, include_self: bool = False,  # noqa: A002
                       f64: bool = False, memory: int = 0, threads: int = 0, path: str = "", isa: str = "",
@@ -278,7 +278,7 @@ class _Handover:
             return self._waiting.pop()
 
     def was_forked(self) -> bool:
-        """Whether this is a child, whose parent has the thread and perhaps the lock."""
+        """True if this is a child, whose parent has the thread and perhaps the lock."""
         return os.getpid() != self._process
 
     def end(self, thread: threading.Thread) -> None:

@@ -17,7 +17,7 @@ from ._radius import RadiusCounts, RadiusNeighbors, _int64, _radii
 class RadiusPartial(NamedTuple):
     """The points of a shard within a radius of each query, each row ordered by (key, index).
 
-    Row i is ``indices[offsets[i]:offsets[i + 1]]``, with its keys beside it: what the order compares, before roots are taken
+    Row i is ``indices[offsets[i]:offsets[i + 1]]``, with its keys next to it: what the order compares, before roots are taken
     and rounded.
     """
 
@@ -69,7 +69,7 @@ def radius_graph(shard: Any, first_point: int, queries: Any, first_query: int, r
                  packed_bits: bool = False, formula: str | None = None, start: float = 0.0, device: str = "auto",
                  memory: int = 0, threads: int = 0, path: str = "", isa: str = "", progress: Progress = None,
                  missing: str = "warn") -> RadiusPartial:
-    """The same of a graph: the queries are points, the first of them of index ``first_query``, and none is in its own row.
+    """As above, for a graph: the queries are points, the first of them of index ``first_query``, and none is in its own row.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ _DEFAULT_COUNT = 10
 
 
 class Recommendations(NamedTuple):
-    """What `recommend` found.
+    """The result of `recommend`.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Recommendations(NamedTuple):
     popular_hit_rate : float
         The share whose item is among those of the largest sum over all users that they lack.
     report : Report
-        Of the neighbours' search.
+        The report of the neighbours' search.
     """
 
     items: np.ndarray[Any, Any]
@@ -71,7 +71,7 @@ def recommend(preferences: Any, k: int = 100, count: int | None = None, *, form:
               inverse_covariance: Any = None, variances: Any = None, formula: str | None = None, start: float = 0.0,
               users_at_once: int = 0, device: str = "auto", threads: int = 0, memory: int = 0, path: str = "",
               progress: Progress = None) -> Recommendations:
-    """What the k users of the nearest preferences have, and a user lacks (Kato and Hosino 2009).
+    """The items that the k users of the nearest preferences have, and a user lacks (Kato and Hosino 2009).
 
     The prediction of an item is the mean of its values in the neighbours' vectors, weighted by nearness; neighbours are
     exact, sums are of float64 in the neighbours' order: the same bits on any device.
@@ -79,7 +79,7 @@ def recommend(preferences: Any, k: int = 100, count: int | None = None, *, form:
     Parameters
     ----------
     preferences : sparse matrix or array of shape (users, items)
-        What users took of items or say of them: counts, ratings; 0 is none. Sparse matrices of scipy, or arrays.
+        Users' preferences for items: counts, ratings; 0 is none. Sparse matrices of scipy, or arrays.
     k : int
         The neighbours of each user.
     count : int, optional

@@ -1,4 +1,4 @@
-"""What calls return: pairs that unpack as everyone's do, with the report beside them."""
+"""The results of calls: pairs that unpack as everyone's do, with the report next to them."""
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -73,7 +73,7 @@ class TopK(_Selected):
     Attributes
     ----------
     values, indices : arrays of the shape of the input with k in place of the size of ``dim``
-        Of equal values the smaller index comes first; NaN comes last.
+        For equal values the smaller index comes first; NaN comes last.
     """
 
     __slots__ = ()

@@ -14,7 +14,7 @@ _FORMS = ("nearest", "ball", "ball-distances")
 
 
 class Retrieved(NamedTuple):
-    """What `retrieve` found.
+    """The result of `retrieve`.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Retrieved(NamedTuple):
     left_out: int
 
     def precision(self, labels: Any, first: int) -> float:
-        """The share of the first so many images that have the label of the one that asks; labels: of each image."""
+        """The share of the first this many images that have the label of the one that asks; labels: of each image."""
         labels = np.asarray(labels)
         if labels.shape != (self.divergences.shape[1],):
             raise ValueError(f"labels: {labels.shape}; expected one of each of {self.divergences.shape[1]} images")
@@ -46,7 +46,7 @@ class Retrieved(NamedTuple):
 
 
 def image_features(image: Any, seed: int = 0) -> list[np.ndarray[Any, Any]]:
-    """What an image is a sample of, at three scales (as Garcia, Debreuve and Barlaud 2008 compare images).
+    """The samples of an image, at three scales (as Garcia, Debreuve and Barlaud 2008 compare images).
 
     Parameters
     ----------
@@ -54,15 +54,15 @@ def image_features(image: Any, seed: int = 0) -> list[np.ndarray[Any, Any]]:
         Grey, or RGB; both sides at least 32. To whole-numbered pixels (uint8, int8) noise within half a level is added, as
         equal samples have no distance.
     seed : int
-        Of that noise. Each image of a collection has to have another: of the same noise flat areas are alike, and divergences
+        The seed of that noise. Each image of a collection has to have another: of the same noise flat areas are alike, and divergences
         too small.
 
     Returns
     -------
     list of three arrays
-        float32. Of two bands of the luminance's Laplacian pyramid 3 x 3 coefficients with the 3 x 3 at the same place of the
-        next coarser band: up to 4,800 and 2,400 x 18. Of what the pyramid leaves, 3 x 3 pixels of luminance and
-        chrominances: up to 1,200 x 27 (x 9 of a grey image). Of 320 x 240 pixels just as many.
+        float32. For two bands of the luminance's Laplacian pyramid 3 x 3 coefficients with the 3 x 3 at the same place of the
+        next coarser band: up to 4,800 and 2,400 x 18. For what the pyramid leaves, 3 x 3 pixels of luminance and
+        chrominances: up to 1,200 x 27 (x 9 of a grey image). For 320 x 240 pixels just as many.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def retrieve(images: Sequence[Any], k: int = 10, *, asked: Sequence[int] | np.nd
     Parameters
     ----------
     images : list of lists of arrays
-        Of each image its samples by scale, as `image_features` gives them: (n, d), the same d at a scale. An array (n, d)
+        For each image its samples by scale, as `image_features` gives them: (n, d), the same d at a scale. An array (n, d)
         in place of a list is one scale.
     k : int
         The neighbour whose distance is taken; below each n.

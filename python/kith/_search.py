@@ -54,13 +54,13 @@ def search(points: Any, queries: Any, k: int, *, metric: str = "sqeuclidean", p:
     Parameters
     ----------
     points, queries : arrays of shape (n, d) and (q, d)
-        Of numpy, torch, cupy, jax, pandas and others, one vector a row, in host memory or on a GPU.
+        An array of numpy, torch, cupy, jax, pandas and others, one vector a row, in host memory or on a GPU.
     k : int
         Neighbours of each query, at least 1.
     metric : str
         "sqeuclidean", "euclidean", "cosine", "inner_product", "cityblock" or another of `kith.info()`.
     p, inverse_covariance, variances, packed_bits, formula, start
-        What some metrics take, and a distance of your own in place of a metric.
+        Parameters of some metrics, and a distance of your own in place of a metric.
     f64, out, device, memory, threads, stream, progress, missing
         Results as float64 or in given arrays; where and with what to work; rows with a NaN.
     path, isa, selector
@@ -217,7 +217,7 @@ def variances(points: Any, *, missing: str = "warn") -> np.ndarray[Any, Any]:
 
 
 def info() -> str:
-    """What this build and this machine have: instruction sets, devices, metrics and paths.
+    """The contents of this build and this machine: instruction sets, devices, metrics and paths.
 
     Returns
     -------

@@ -1,8 +1,8 @@
 """Derivatives of metrics, in torch's operations: differentiable themselves, and finite wherever the distance is.
 
 A slope takes coordinates of pairs, q and x of shape (m, d), and gives the derivative of each distance with respect to q and
-to x; None in place of the second where that is the first with the other sign. Where a distance has none (two equal vectors, a
-zero vector under the cosine, a coordinate of 0 under a root or a logarithm) it is 0, also of a coordinate whose |q - x| is 0.
+to x. None stands for the second where that is the first with the other sign. Where a distance has none (two equal vectors, a
+zero vector under the cosine, a coordinate of 0 under a root or a logarithm) it is 0. So it is for a coordinate whose |q - x| is 0.
 Several coordinates that are the largest of chebyshev share it, as torch.amax has it.
 """
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor
 from ._gradients import Form
 
 Pair = tuple[Tensor, Optional[Tensor]]
-# Of points and queries, from which a metric may estimate its parameters, the slope of pairs.
+# For points and queries, from which a metric may estimate its parameters, the slope of pairs.
 Slope = Callable[[Tensor, Tensor], Callable[[Tensor, Tensor], Pair]]
 
 

@@ -240,7 +240,7 @@ _LIBRARIES = {"pandas": _of_pandas, "pyarrow": _of_pyarrow, "polars": _of_polars
 # ---------------------------------------------------------------- numbers
 
 def _float_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The type that holds a NaN beside all of its values."""
+    """The type that holds a NaN next to all of its values."""
     if dtype.kind == "f":
         return dtype
     return np.dtype(np.float32 if dtype.itemsize <= 2 else np.float64)

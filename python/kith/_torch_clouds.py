@@ -18,7 +18,7 @@ from ._torch_define import define, tensor
 
 
 class KNN(NamedTuple):
-    """What `knn_points` returns."""
+    """The result of `knn_points`."""
 
     dists: torch.Tensor  #: (N, P1, K): squared distances (norm 1: sums of absolute differences)
     idx: torch.Tensor  #: (N, P1, K) int64
@@ -77,7 +77,7 @@ def knn_points(p1: torch.Tensor, p2: torch.Tensor, lengths1: torch.Tensor | None
     if not return_nn:
         return KNN(dists, found.clamp(min=0) if traced else found.clamp_(min=0), None)
     idx = found.clamp(min=0)
-    # Rows behind lengths1 name p2[n, 0], as pytorch3d's do; what they lack by lengths2 is 0, as theirs.
+    # Rows after lengths1 name p2[n, 0], as pytorch3d's do; what they lack by lengths2 is 0, as theirs.
     missing = found < 0
     if lengths1 is not None:
         missing = missing & (torch.arange(p1.shape[1], device=p1.device)[None, :, None] < lengths1.to(p1.device)[:, None, None])
@@ -93,7 +93,7 @@ def _pair(p1: Any, p2: Any, k: int) -> None:
         raise ValueError(f"K is {k}: expected at least 1")
 
 
-# What the core reads as it is.
+# The types that the core reads as they are.
 _TYPES = {torch.float16: "float16", torch.bfloat16: "bfloat16", torch.float32: "float32", torch.float64: "float64",
           torch.int8: "int8", torch.uint8: "uint8"}
 

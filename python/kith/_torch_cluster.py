@@ -1,4 +1,4 @@
-"""torch_cluster's neighbours of examples that lie one behind the other: knn, knn_graph, radius, radius_graph, nearest.
+"""torch_cluster's neighbours of examples that lie one after the other: knn, knn_graph, radius, radius_graph, nearest.
 
 The functions that return edges are what ``torch.jit.script`` takes: they call operators, whose schemas say the same.
 """
@@ -232,7 +232,7 @@ def _columns(values: Any, name: str) -> Tensor:
 
 
 def _offsets(batches: List[Tuple[Optional[Tensor], int]], batch_size: Optional[int]) -> List[Tensor]:
-    """Of each (example of each row, rows) the first row of each example and the end of the last, on the device; the
+    """For each (example of each row, rows) the first row of each example and the end of the last, on the device; the
     numbers of examples ascend. Waits for the device once."""
     for batch, rows in batches:
         if batch is not None and tensor(batch, "batch", True).shape != (rows,):

@@ -15,7 +15,7 @@ _INT64 = np.iinfo(np.int64)
 
 
 class Verification(NamedTuple):
-    """What `verify` found."""
+    """The result of `verify`."""
 
     exact: bool  #: every row is right, up to ties
     rows: int  #: rows that were looked at
@@ -33,21 +33,21 @@ def verify(points: Any, queries: Any, *found: Any, indices: Any = None, distance
            inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False, formula: str | None = None,
            start: float = 0.0, device: str = "auto", memory: int = 0, threads: int = 0, path: str = "", isa: str = "",
            stream: int | None = None, progress: Progress = None, selector: str = "") -> Verification:
-    """Whether given neighbours are the true ones, by searching again.
+    """True if given neighbours are the true ones, by searching again.
 
     Parameters
     ----------
     points, queries : arrays
         As in `search`; queries None: the neighbours are a graph of the points.
     *found
-        What is to be verified: the result of `search` or `graph` itself, or its parts, ``*kith.search(...)``, or indices
+        The neighbours to verify: the result of `search` or `graph` itself, or its parts, ``*kith.search(...)``, or indices
         alone. Integers are the indices and float32 or float64 the distances, so that either may come first.
     indices, distances : arrays of shape (q, k)
-        The same by name. Without distances the indices alone are verified, in order.
+        Likewise, by name. Without distances the indices alone are verified, in order.
     sample : int, optional
-        Look only at so many rows, evenly spaced.
+        Look only at this many rows, evenly spaced.
     include_self : bool, optional
-        Of a graph: its rows begin with the point itself. None: they do where most of them do.
+        For a graph: its rows begin with the point itself. None: they do where most of them do.
     of_others : bool
         The distances were computed by another library, which may round differently: they are held to a thousandth of the
         largest. By default they are compared bit by bit, as float32 or float64 as they are.

@@ -16,16 +16,16 @@ metric : str
 p : float
     The exponent of ``"minkowski"``, at least 1.
 inverse_covariance : array of shape (d, d), optional
-    Of ``"mahalanobis"``; by default the inverse of the points' sample covariance.
+    For ``"mahalanobis"``; by default the inverse of the points' sample covariance.
 variances : array of shape (d,), optional
-    Of ``"seuclidean"``; by default the points' own.
+    For ``"seuclidean"``; by default the points' own.
 packed_bits : bool
     ``"hamming"``, ``"jaccard"``, ``"dice"``: rows of uint8 hold 8 bits per element.
 formula : str, optional
     In place of a metric: the next value of the distance from ``a`` (its value so far), ``q`` and ``x``
     (coordinates), from ``start`` on, as in ``"a + fabs(q - x)"``.
 start : float
-    What ``a`` is at a formula's first coordinate.
+    The value of ``a`` at a formula's first coordinate.
 f64 : bool
     Distances as float64 in place of float32. The order of the neighbours is the same.
 out : (distances, indices), optional
@@ -37,7 +37,7 @@ device : str
 memory : int
     Bytes of workspace; 0: most of what is free.
 threads : int
-    Of the CPU; 0: all that the process has.
+    Those of the CPU; 0: all that the process has.
 path, isa : str
     A path or instruction set by name; the planner's choice by default. They never change the answer.
 stream : int, optional
@@ -49,7 +49,7 @@ selector : str
     A selector by name, as of `kith.topk`: all distances, and of each query's the nearest by that one. It never changes
     the answer.
 missing : str
-    What is done about rows of points or queries that hold a NaN. ``"warn"``: a `MissingValuesWarning` says how many,
+    The treatment of rows of points or queries that hold a NaN. ``"warn"``: a `MissingValuesWarning` says how many,
     and ``.report.nan_points`` and ``.nan_queries`` count them; ``"raise"``: a ValueError; ``"ignore"``: nothing, and
     they are not looked for.
 

@@ -47,9 +47,9 @@ def search(points: Any, queries: Any, k: int, *, metric: str = "sqeuclidean", p:
     inverse_covariance, variances : array
         Must be given for ``"mahalanobis"`` and ``"seuclidean"``: they are of all points, which no task has.
     device, memory, path, isa
-        Of each task, as in `kith.search`.
+        For each task, as in `kith.search`.
     threads : int
-        Of each task on a CPU; schedulers run as many tasks beside each other as there are processors. 0: all.
+        For each task on a CPU; schedulers run as many tasks next to each other as there are processors. 0: all.
 
     Returns
     -------
@@ -128,7 +128,7 @@ def groundtruth(folder: Any, *, lease: float = 60.0, strict: bool = False, devic
     Parameters
     ----------
     folder : path
-        Of the job (`kith.groundtruth.init`).
+        For the job (`kith.groundtruth.init`).
     lease, strict, device, memory, path, isa, progress
         As in `kith.groundtruth.run_unit`, of each unit.
     threads : int

@@ -13,8 +13,8 @@ True
 >>> kith.verify(points, points[:100], indices, distances).exact
 True
 
-The folder is that of the command line's ``kith groundtruth``: either may go on with the other's job. What the folder
-holds, what workers owe each other and what happens when one dies is in docs/scale.md.
+The folder is that of the command line's ``kith groundtruth``: either may go on with the other's job. The contents of the folder
+holds, what workers owe each other and what happens when one dies is in docs/guide/jobs.md.
 """
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Folder = Union[str, "os.PathLike[str]"]
 
 
 class Job(NamedTuple):
-    """What the manifest says of a job."""
+    """The manifest's description of a job."""
 
     folder: str  #: as it was given
     id: str  #: drawn when the job was made
@@ -93,12 +93,12 @@ class Status(NamedTuple):
 
     @property
     def complete(self) -> bool:
-        """Whether all units are done: `merge` can be called."""
+        """True if all units are done: `merge` can be called."""
         return self.done == self.units
 
 
 class Result(NamedTuple):
-    """What `run` has done."""
+    """The result of `run`."""
 
     status: Status  #: of the job, at the end
     units: int  #: done here
@@ -110,7 +110,7 @@ class Result(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """What `verify` found."""
+    """The result of `verify`."""
 
     exact: bool  #: no unit is damaged and no query of the sample wrong
     complete: bool  #: all units are done and whole
@@ -130,7 +130,7 @@ def _table_format(format: str, header: bool | None, columns: str, skip: int, dec
 
 
 def _warn_of_table(path: str, format: str) -> None:  # noqa: A002
-    """What the reader found out of a table in text."""
+    """The reader's findings about a table in text."""
     if not (format.startswith("csv") or ".csv" in path or ".tsv" in path):
         return
     remark = _core.table_remark(path, format)
@@ -157,13 +157,13 @@ def init(folder: Folder, points: Any, queries: Any = None, k: int = 10, *, metri
     k : int
         Neighbours of each, at least 1.
     metric, p, inverse_covariance, variances, packed_bits, formula, start
-        As in `kith.search`. What ``"mahalanobis"`` and ``"seuclidean"`` are not given is estimated here, from all points.
+        As in `kith.search`. Parameters that ``"mahalanobis"`` and ``"seuclidean"`` are not given are estimated here, from all points.
     format : str
-        Of the files, where their names do not say.
+        The format of the files, where their names do not say.
     header, columns, skip, decimal
         How tables in text (csv) are read. ``header``: whether the first line names the columns. ``columns``: those to read, by
         place from 1 on or by name (``"2-"``, ``"1,4-6"``, ``"x,y"``). ``skip``: lines before the table. ``decimal``: ``"comma"``
-        where 1,5 is 1.5. What is not given is found out, with a warning that says it; a table that may be read in two ways is
+        where 1,5 is 1.5. Settings that are not given are found out, with a warning that says it; a table that may be read in two ways is
         an error.
     memory : int
         Bytes that a worker may take, by which shards and blocks are cut; 0: 4 GiB.
@@ -221,7 +221,7 @@ def init(folder: Folder, points: Any, queries: Any = None, k: int = 10, *, metri
 
 
 def info(folder: Folder) -> Job:
-    """What the manifest in a folder says.
+    """The contents of the manifest in a folder.
 
     Parameters
     ----------
@@ -250,17 +250,17 @@ def info(folder: Folder) -> Job:
 
 def run(folder: Folder, *, units: int = 0, wait: bool = True, lease: float = 60.0, strict: bool = False, device: str = "auto",
         memory: int = 0, threads: int = 0, path: str = "", isa: str = "", progress: Progress = None) -> Result:
-    """A worker: do units until none is left, beside any number of others.
+    """A worker: do units until none is left, next to any number of others.
 
     May be interrupted or killed at any time and started again, here or elsewhere: a unit that is done stays done, and one
-    that a worker left behind is taken over. Ctrl-C gives the unit back.
+    that a worker left is taken over. Ctrl-C gives the unit back.
 
     Parameters
     ----------
     folder : path
-        Of the job.
+        The result of the job.
     units : int
-        End after so many; 0: when all are done.
+        End after this many; 0: when all are done.
     wait : bool
         For units that others are at, in case they die.
     lease : float
@@ -268,7 +268,7 @@ def run(folder: Folder, *, units: int = 0, wait: bool = True, lease: float = 60.
     strict : bool
         Refuse a job that reads files outside its folder (`Job.outside`), such as one that others made.
     device, memory, threads, path, isa
-        Of the searches, as in `kith.search`; ``memory`` 0: a share of the job's.
+        For the searches, as in `kith.search`; ``memory`` 0: a share of the job's.
     progress : bool or callable, optional
         As in `kith.search`, of the pairs of all workers.
 
@@ -406,14 +406,14 @@ def status(folder: Folder) -> Status:
 
 def verify(folder: Folder, *, sample: int = 0, strict: bool = False, device: str = "auto", memory: int = 0, threads: int = 0,
            path: str = "", isa: str = "", progress: Progress = None) -> Verification:
-    """Whether all units are done and whole, and a sample of the queries exact.
+    """True if all units are done and whole, and a sample of the queries exact.
 
     Reads every unit that is done; one that is damaged is renamed, so that `run` does it again.
 
     Parameters
     ----------
     sample : int
-        So many queries, evenly spaced, are computed again by a full scan and compared bit by bit: reads all points.
+        This many queries, evenly spaced, are computed again by a full scan and compared bit by bit: reads all points.
     folder, strict, device, memory, threads, path, isa, progress
         As in `run`.
 
@@ -448,7 +448,7 @@ def merge(folder: Folder, *, f64: bool = False, out: Out = None, progress: Progr
     Parameters
     ----------
     folder : path
-        Of a job of which all units are done.
+        For a job of which all units are done.
     f64 : bool
         Distances as float64 in place of float32.
     out : (distances, indices), optional

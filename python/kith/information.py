@@ -8,7 +8,7 @@ True
 
 Neighbours and counts are exact: an estimate is the same on any device, but for the last bits of the system's logarithm.
 Samples are arrays of shape (n, d), or (n,) of one dimension, of any library and type that `kith.search` takes, all values
-finite. What is estimated is of continuous variables; each function says what it does with equal samples.
+finite. Estimates are of continuous variables; each function says what it does with equal samples.
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class EqualSamplesWarning(UserWarning):
 
 
 class Estimate(NamedTuple):
-    """What an estimator found.
+    """The result of an estimator.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Bootstrap(NamedTuple):
         Rows side by side that stay together, as the values of a series have to that depend on one another. 0: 1, of
         `transfer_entropy` the root of its samples, rounded up.
     seed : int
-        Of the random numbers.
+        The seed of the random numbers.
     """
 
     repeats: int
@@ -179,8 +179,8 @@ def kl_divergence(x: Any, y: Any, k: int = 3, *, form: str = "nearest", metric: 
     k : int
         Below n, at most m.
     form : str
-        ``"nearest"``: by the k-th nearest of both (Garcia et al. 2008, eq. 2); ``"ball"``: by the numbers of both within
-        one ball, the larger of the two (Wang, Kulkarni and Verdu 2009), of less bias where the densities differ;
+        ``"nearest"``: by the k-th nearest of both (Garcia et al. 2008, eq. 2). ``"ball"``: by the numbers of both within
+        one ball, the larger of the two (Wang, Kulkarni and Verdu 2009), of less bias where the densities differ.
         ``"ball-distances"``: by both.
     metric : str
         As in `entropy`, or ``"seuclidean"`` with its ``variances``, one of each column, or ``"mahalanobis"`` with its
@@ -217,7 +217,7 @@ def mutual_information(x: Any, y: Any, k: int = 3, *, form: str = "first", boots
                        device: str = "auto", threads: int = 0, memory: int = 0, progress: Progress = None) -> Estimate:
     """The mutual information of two variables (Kraskov, Stoegbauer and Grassberger 2004), in the maximum norm.
 
-    A variable of several columns is one variable: what all of them together say about the other. What each column says by
+    A variable of several columns is one variable: what all of them together say about the other. The information of each column by
     itself, as scikit-learn's `mutual_info_regression` has it, is `mutual_information_of_columns`.
 
     Parameters
@@ -236,7 +236,7 @@ def mutual_information(x: Any, y: Any, k: int = 3, *, form: str = "first", boots
     Returns
     -------
     Estimate
-        A sample with k others equal to it in x and in y takes as k how many these are, and counts those that are equal
+        A sample with k others equal to it in x and in y takes their number as k. It counts the samples that are equal
         to it (as Gao et al. 2017 do for mixtures of discrete and continuous variables).
 
     Raises
@@ -336,7 +336,7 @@ def conditional_mutual_information(x: Any, y: Any, z: Any, k: int = 3, *, bootst
 def transfer_entropy(source: Any, target: Any, k: int = 3, *, source_lags: int = 1, target_lags: int = 1,
                      bootstrap: int | Bootstrap = 0, device: str = "auto", threads: int = 0, memory: int = 0,
                      progress: Progress = None) -> Estimate:
-    """What the past of one series says about the next value of another beyond that one's own past (Schreiber 2000).
+    """The information in the past of one series about the next value of another beyond that one's own past (Schreiber 2000).
 
     Parameters
     ----------

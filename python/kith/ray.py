@@ -48,11 +48,11 @@ def search(points: Any, queries: Any, k: int, *, metric: str = "sqeuclidean", p:
     inverse_covariance, variances : array
         Must be given for ``"mahalanobis"`` and ``"seuclidean"``: they are of all points, which no task has.
     device, memory, path, isa
-        Of each task, as in `kith.search`.
+        For each task, as in `kith.search`.
     threads : int
-        Of each task on a CPU; Ray runs as many tasks beside each other as ``num_cpus`` permits. 0: all.
+        For each task on a CPU; Ray runs as many tasks next to each other as ``num_cpus`` permits. 0: all.
     options : dict, optional
-        Of each task, as ``ray.remote`` takes them: ``{"num_gpus": 1}``, without which Ray hides a worker's GPUs.
+        For each task, as ``ray.remote`` takes them: ``{"num_gpus": 1}``, without which Ray hides a worker's GPUs.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def groundtruth(folder: Any, *, options: dict[str, Any] | None = None, lease: fl
     Parameters
     ----------
     folder : path
-        Of the job (`kith.groundtruth.init`).
+        For the job (`kith.groundtruth.init`).
     options : dict, optional
         As in `search`.
     lease, strict, device, memory, path, isa, progress
@@ -142,7 +142,7 @@ def groundtruth(folder: Any, *, options: dict[str, Any] | None = None, lease: fl
     Returns
     -------
     ray.ObjectRef
-        Of the number of units that were done by it.
+        The number of units that it has done.
 
     Raises
     ------

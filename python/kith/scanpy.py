@@ -51,7 +51,7 @@ def transformer(n_neighbors: int = 15, metric: Any = "euclidean", *, metric_para
     Raises
     ------
     ValueError
-        Of fewer than 2 neighbours.
+        For fewer than 2 neighbours.
 
     Examples
     --------

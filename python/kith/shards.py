@@ -56,7 +56,7 @@ def search(shard: Any, first_point: int, queries: Any, k: int, *, metric: str = 
     k : int
         At least 1.
     metric, p, inverse_covariance, variances, packed_bits, formula, start
-        As in `kith.search`, and the same for every shard. What ``"mahalanobis"`` and ``"seuclidean"`` need must be given: it
+        As in `kith.search`, and the same for every shard. The parameters of ``"mahalanobis"`` and ``"seuclidean"`` must be given: each
         is of all points (`kith.inverse_covariance`, `kith.variances`).
     device, memory, threads, path, isa, progress, missing
         As in `kith.search`.
@@ -86,7 +86,7 @@ def graph(shard: Any, first_point: int, queries: Any, first_query: int, k: int, 
           p: float = 2.0, inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False,
           formula: str | None = None, start: float = 0.0, device: str = "auto", memory: int = 0, threads: int = 0,
           path: str = "", isa: str = "", progress: Progress = None, missing: str = "warn") -> Partial:
-    """The same of a graph: the queries are points, the first of them of index ``first_query``, and none is its own neighbour.
+    """As above, for a graph: the queries are points, the first of them of index ``first_query``, and none is its own neighbour.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def finish(partial: Partial, *, metric: str = "sqeuclidean", p: float = 2.0, inv
     Parameters
     ----------
     partial : Partial
-        Of all points.
+        Those of all points.
     metric, p, inverse_covariance, variances, packed_bits, formula, start
         Those of the search.
     f64 : bool

@@ -3,7 +3,7 @@
 `NearestNeighbors` and the transformers, classifiers and regressors of k neighbours and of a radius are scikit-learn's own
 with `kneighbors` and `radius_neighbors` answered by `kith`, and so is `DBSCAN`. They take one parameter more, ``device``;
 ``algorithm`` and ``leaf_size`` are accepted and mean nothing. ``n_jobs=None`` takes all processors. Tensors, of bfloat16 and of a
-device too, are taken as numpy's arrays, which results are. What has no such search
+device too, are taken as numpy's arrays, which results are. Data without such a search
 (sparse matrices, callables, weighted metrics, ``precomputed``, ``nan_euclidean``) scikit-learn answers itself, as before.
 """
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _on_host(array: Any) -> Any:
 
 
 class _Exact:
-    """What the classes share; stands before scikit-learn's class among the bases."""
+    """The common part of the classes; stands before scikit-learn's class among the bases."""
 
     device: str
     algorithm: Any
@@ -94,13 +94,13 @@ class _Exact:
         return fitted
 
     def _searched_here(self, given: Any) -> bool:
-        """Whether the metric is one of `_kith_metric`, by its name and the names of its parameters."""
+        """True if the metric is one of `_kith_metric`, by its name and the names of its parameters."""
         if self.metric == "mahalanobis":
             return "VI" in given and "V" not in given  # without VI scikit-learn's trees say what lacks
         return self.metric in _METRICS or self.metric in ("minkowski", "seuclidean")
 
     def _double(self, metric: dict[str, Any], X: Any) -> bool:  # noqa: N803
-        """Whether distances are float64, as scikit-learn's are but for the cosine of float32 rows."""
+        """True if distances are float64, as scikit-learn's are but for the cosine of float32 rows."""
         return metric["metric"] != "cosine" or any(rows.dtype != np.float32 for rows in (self._fit_X, X) if rows is not None)
 
     def _index(self, metric: dict[str, Any]) -> Index:
@@ -120,7 +120,7 @@ class _Exact:
 
 
 class _ExactNeighbors(_Exact):
-    """The same of the classes that search for the k nearest."""
+    """As above, for the classes that search for the k nearest."""
 
     n_neighbors: Any
 
@@ -163,7 +163,7 @@ class _ExactNeighbors(_Exact):
 
 
 class _ExactRadius(_Exact):
-    """The same of the classes that search within a radius."""
+    """As above, for the classes that search within a radius."""
 
     radius: Any
 
@@ -241,7 +241,7 @@ class NearestNeighbors(_ExactNeighbors, _ExactRadius, _theirs.NearestNeighbors):
 class KNeighborsTransformer(_ExactNeighbors, _theirs.KNeighborsTransformer):
     """`sklearn.neighbors.KNeighborsTransformer`; `fit_transform` keeps each point as its own first neighbour.
 
-    Of points with more duplicates than neighbours scikit-learn's may lose the diagonal; here it is always there.
+    Where points have more duplicates than neighbours, scikit-learn's may lose the diagonal; here it is always there.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ tensor([[0],
         [0]])
 
 `torch.ops.kith.search`, `graph`, `topk` and one operator for each of these functions are registered with torch by importing this
-module, with what `torch.compile` needs to know of them; the functions may be called in compiled functions as well, and
+module, with what `torch.compile` needs to know of them. The functions may be called in compiled functions as well, and
 torch_cluster's in those that ``torch.jit.script`` takes.
 """
 from __future__ import annotations

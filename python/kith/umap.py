@@ -22,7 +22,7 @@ __all__ = ["PrecomputedKNN", "SearchIndex", "precomputed_knn"]
 
 
 class PrecomputedKNN(NamedTuple):
-    """What ``umap.UMAP(precomputed_knn=...)`` takes."""
+    """The argument of ``umap.UMAP(precomputed_knn=...)``."""
 
     indices: np.ndarray[Any, Any]  #: (n, k) int32; each row begins with its own
     distances: np.ndarray[Any, Any]  #: (n, k) float32
@@ -41,7 +41,7 @@ class SearchIndex(NNDescent):
     Attributes
     ----------
     neighbor_graph : (indices, distances)
-        Of the points among themselves, each with itself first.
+        For the points among themselves, each with itself first.
     """
 
     def __init__(self, points: Any, n_neighbors: int = 15, metric: str = "euclidean", *, p: float = 2.0,
@@ -116,7 +116,7 @@ def _as_umaps(metric: str, points: Any, inverse_covariance: Any, variances: Any)
                              f"points: without metric_kwds {theirs}")
 
 
-# What rounding in float32 and float16 leaves of a sum of 1.
+# The rest of a sum of 1 after rounding in float32 and float16.
 _SUM_ERROR = 1e-2
 
 
@@ -133,7 +133,7 @@ def precomputed_knn(points: Any, n_neighbors: int = 15, *, metric: str = "euclid
     Parameters
     ----------
     points : array of shape (n, d)
-        What UMAP is to be fitted to; n below 2^31. It looks at float32.
+        The data that UMAP is fitted to; n below 2^31. It looks at float32.
     n_neighbors : int
         UMAP's; each point is its own first.
     metric : str

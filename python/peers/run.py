@@ -3,7 +3,7 @@
 Their sources are fetched when they are needed, from GitHub and PyPI, into a folder of the build; KITH_PEERS_SOURCES names a folder
 that has them already, one folder for each suite, for where there is no network. cannot.toml lists what cannot pass, and why:
 exit code 1 where another test fails, where one of those passes, or where docs/peers-tests.json is not what has come out. --write
-writes it, and the table of docs/python.md.
+writes it, and the table of docs/migrate/README.md.
 """
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def fetched(suite: Suite, folder: Path) -> Path:
 
 
 def of_repository(suite: Suite, folder: Path) -> Path:
-    """What is needed of the repository, at its commit."""
+    """The files of the repository that are needed, at its commit."""
     sources = folder / "sources"
     sources.mkdir()
     for arguments in (("init",), ("fetch", "--depth=1", "--filter=blob:none", f"https://github.com/{suite.repository}", suite.version),
@@ -94,7 +94,7 @@ def listed(name: str) -> str:
 
 
 def judged(suite: Suite, tests: dict[str, tuple[str, str]], reasons: dict[str, str]) -> tuple[dict[str, Any], list[str]]:
-    """What the record says of a suite, and what is wrong with it."""
+    """The record's line about a suite, and what is wrong with it."""
     counts = collections.Counter(what for what, _ in tests.values())
     cannot = collections.Counter(listed(name) for name, (what, _) in tests.items() if what == "failed" and listed(name) in reasons)
     wrong = [f"{suite.name}: {name}: {why}" for name, (what, why) in tests.items() if what == "failed" and listed(name) not in reasons]
@@ -111,7 +111,7 @@ def judged(suite: Suite, tests: dict[str, tuple[str, str]], reasons: dict[str, s
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=", ".join(suite.name for suite in SUITES))
-    parser.add_argument("--write", action="store_true", help="the record, and the table of docs/python.md")
+    parser.add_argument("--write", action="store_true", help="the record, and the table of docs/migrate/README.md")
     parser.add_argument("--no-install", action="store_true", help="packages that the suites need are there")
     parser.add_argument("--sources", default=str(ROOT / "build" / "peers"), help="where sources are kept")
     chosen = parser.parse_args(arguments)

@@ -9,7 +9,7 @@ class Suite:
     """Tests of one project that are run with kith in place of what they test."""
 
     name: str
-    project: str  # as the table of docs/python.md says it
+    project: str  # as the table of docs/migrate/README.md says it
     version: str  # a commit of the repository, or a version on PyPI
     tests: tuple[str, ...]  # files, or modules of an installed package
     repository: str = ""  # on GitHub: owner/name

@@ -1,4 +1,4 @@
-"""The table of docs/python.md that says how other projects' tests came out, from the record."""
+"""The table of docs/migrate/README.md that says how other projects' tests came out, from the record."""
 from __future__ import annotations
 
 import re
@@ -7,7 +7,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = ROOT / "docs" / "peers-tests.json"
-PAGE = ROOT / "docs" / "python.md"
+PAGE = ROOT / "docs" / "migrate" / "README.md"
 _BEGIN = "| tests of | passed | cannot pass |"
 
 

@@ -63,7 +63,7 @@ void check(const Lengths& lengths, std::int64_t clouds, std::int64_t rows, const
     throw nb::value_error(text.c_str());
 }
 
-// Of each point of cloud i of `queries` the k nearest of cloud i of `points`. Results: clouds x queries.rows x k, on
+// For each point of cloud i of `queries` the k nearest of cloud i of `points`. Results: clouds x queries.rows x k, on
 // the queries' device; `distances` f32, or f64 with `f64`.
 void search_clouds_in(const Clouds& points, const Clouds& queries, std::int64_t clouds, std::int64_t dimensions,
                       std::int64_t k, const std::string& metric, bool f64, std::uintptr_t stream, std::uintptr_t ids,

@@ -15,7 +15,7 @@ namespace nb = nanobind;
 namespace kith::python {
 namespace {
 
-// Of cuda.h, which need not be there where this is built.
+// For cuda.h, which need not be there where this is built.
 constexpr int device_ordinal_attribute = 9;  // CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 using Status = int;                          // CUresult; 0 is success
 

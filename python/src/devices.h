@@ -1,4 +1,4 @@
-// What Python asks of the CUDA driver.
+// Python's calls of the CUDA driver.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -35,7 +35,7 @@ const Exchange* of_version_1(nb::handle capsule) {
     return found && found->describe ? found : nullptr;
 }
 
-// Of torch.Tensor itself: a subclass may be read by methods of its own, and of what other libraries write to and when
+// For torch.Tensor itself: a subclass may be read by methods of its own, and of what other libraries write to and when
 // their arrays are filled these functions do not tell. Null: the array is none, or torch is older.
 const Exchange* exchange_of(nb::handle array) {
     static nb::handle tensor;  // as long as the process, like its functions

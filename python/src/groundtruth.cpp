@@ -1,4 +1,4 @@
-// Ground-truth jobs. What they say of themselves becomes dicts, of which the package's Python files make named tuples.
+// Ground-truth jobs. Their descriptions become dicts, of which the package's Python files make named tuples.
 #include "kith/groundtruth.h"
 
 #include <nanobind/nanobind.h>

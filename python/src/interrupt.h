@@ -25,7 +25,7 @@ public:
         options.progress = [this](const Progress& progress) { return go_on(progress); };
     }
 
-    // `work` without the GIL. What the callback or a signal's handler raised takes the place of Error{cancelled}.
+    // `work` without the GIL. An exception of the callback or a signal's handler takes the place of Error{cancelled}.
     template <class Work>
     auto run(Work&& work) {
         try {

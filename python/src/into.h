@@ -17,7 +17,7 @@ inline ElementType distance_type(const Settings& settings) {
     return settings.f64 ? ElementType::f64 : ElementType::f32;
 }
 
-// What a call reads: points, queries or both.
+// The inputs of a call: points, queries or both.
 struct Inputs {
     const Matrix* points;
     const Matrix* queries;

@@ -89,7 +89,7 @@ Block take(nb::handle object, const char* name, const char* expected, Array& kee
     return block_of(keeper, name);
 }
 
-// What kith._arrays makes of an array that is to be written to; `array` or a view of it.
+// The description by kith._arrays of an array that is to be written to; `array` or a view of it.
 nb::object writable_interface(nb::handle array, const char* name) {
     // As long as the process, and under the GIL, which importing may give away: no guard of C++ is held meanwhile.
     static nb::handle function;

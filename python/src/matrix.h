@@ -35,8 +35,8 @@ std::optional<int> device_of(int dlpack_type, int id);
 // The type of "float32", "bfloat16", ... ("bool": u8). Throws TypeError for one that the library does not know.
 ElementType element_type_named(const std::string& name);
 
-// How rows x cols elements lie that are `down` from row to row and `along` from column to column, as MatrixView has it;
-// none: neither rows nor columns are contiguous and apart from each other, as those of a broadcast or sliding view are
+// How rows x cols elements lie that are `down` from row to row and `along` from column to column, as MatrixView has it.
+// None: neither rows nor columns are contiguous and apart from each other, as those of a broadcast or sliding view are
 // not.
 std::optional<Layout> layout_of(std::int64_t rows, std::int64_t cols, std::int64_t down, std::int64_t along);
 
@@ -74,7 +74,7 @@ private:
     int device_ = host_memory;
 };
 
-// What an array occupies: from its first byte to behind its last; null where it has none.
+// The memory of an array: from its first byte to after its last; null where it has none.
 struct Bytes {
     const char* first = nullptr;
     const char* last = nullptr;

@@ -18,10 +18,10 @@ namespace nb = nanobind;
 namespace kith::python {
 namespace {
 
-// A thread reads at least so many bytes, which take it about a millisecond, many times what starting it does; beyond
-// so many threads memory gives no more.
+// A thread reads at least this many bytes, which take it about a millisecond, many times what starting it does; beyond
+// this many threads memory gives no more.
 constexpr std::int64_t bytes_per_thread = 8 << 20, most_threads = 16;
-// Signals are looked for between pieces of so many bytes, about a tenth of a second.
+// Signals are looked for between pieces of this many bytes, about a tenth of a second.
 constexpr std::int64_t bytes_per_piece = 1 << 30;
 // Elements that are looked at together: they stay in the nearest cache for a second look.
 constexpr std::int64_t block_elements = 4096;
@@ -41,7 +41,7 @@ bool any_nan(const Bits* values, std::int64_t count) {
     return false;
 }
 
-// Of rows `stride` elements apart.
+// For rows `stride` elements apart.
 template <class Bits, Bits infinity>
 std::int64_t count_rows(const Bits* values, std::int64_t rows, std::int64_t cols, std::int64_t stride) {
     // Whole rows that follow each other without a gap are looked at together first.
@@ -55,7 +55,7 @@ std::int64_t count_rows(const Bits* values, std::int64_t rows, std::int64_t cols
     return count;
 }
 
-// Of columns `stride` elements apart.
+// For columns `stride` elements apart.
 template <class Bits, Bits infinity>
 std::int64_t count_rows_of_columns(const Bits* values, std::int64_t rows, std::int64_t cols, std::int64_t stride) {
     std::int64_t count = 0;

@@ -30,7 +30,7 @@ nb::object line_of(std::vector<T>&& values) {
     return array_of(std::move(values), count);
 }
 
-// What a call found, and the rows of its arguments that hold a NaN.
+// The result of a call, and the rows of its arguments that hold a NaN.
 template <class Found>
 struct Counted {
     Found found;

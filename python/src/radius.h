@@ -11,7 +11,7 @@
 
 namespace kith::python {
 
-// A call's arguments beside points: queries, or None for the points among themselves; a radius, or a (q, 1) array of
+// A call's arguments next to points: queries, or None for the points among themselves; a radius, or a (q, 1) array of
 // f64 and then the radius counts for nothing.
 struct RadiusAsk {
     nanobind::handle queries;

@@ -23,7 +23,7 @@ struct MetricSettings {
     double start;
 };
 
-// What a caller wants done about rows that hold a NaN.
+// The caller's choice about rows that hold a NaN.
 enum class Missing { ignored, counted, refused };
 
 struct Settings {

@@ -1,4 +1,4 @@
-// Whether neighbours are the true ones.
+// True if neighbours are the true ones.
 #include "kith/verify.h"
 
 #include <nanobind/stl/optional.h>

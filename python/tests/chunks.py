@@ -1,4 +1,4 @@
-"""What engines of chunks are tested with: data with ties and NaN, ways to cut them, metrics, and arguments to refuse at once."""
+"""Cases for engines of chunks: data with ties and NaN, ways to cut them, metrics, and arguments to refuse at once."""
 from __future__ import annotations
 
 from typing import Any

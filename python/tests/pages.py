@@ -1,6 +1,6 @@
 """The Python blocks of the README and of docs/, run as they stand: pages.py [PAGE...] without pytest, in an environment of any size.
 
-What a block takes for granted (points, queries, files that the commands above it have written) is made here, small.
+The names that a block takes for granted (points, queries, files that the commands above it have written) is made here, small.
 """
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Block(NamedTuple):
 
 
 def pages() -> list[Path]:
-    """Of a source distribution, which has no docs/, only the README."""
-    return [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if path.exists()]
+    """For a source distribution, which has no docs/, only the README."""
+    return [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))) if path.exists()]
 
 
 def blocks(page: Path) -> Iterator[Block]:
@@ -62,7 +62,7 @@ def tensors(names: dict[str, Any]) -> dict[str, Any]:
 
 
 def files(names: dict[str, Any]) -> None:
-    """What the command line has written where the blocks of its pages read it: a graph of the points, and a job."""
+    """The files of the command line that the blocks of its pages read: a graph of the points, and a job."""
     import kith
     import kith.groundtruth
     points = names["points"]
@@ -79,7 +79,7 @@ def files(names: dict[str, Any]) -> None:
 
 
 def surroundings(block: Block) -> dict[str, Any]:
-    """What the block uses and does not make. ImportError where that cannot be had."""
+    """The names that the block uses and does not make. ImportError where that cannot be had."""
     names = arrays()
     code = re.sub(r"#.*", "", block.source)
     for name, module in KNOWN_AS.items():

@@ -89,7 +89,7 @@ def test_fields_of_records(dtype: str) -> None:
 
 
 def test_a_copy_lets_other_threads_run() -> None:
-    """A thread that waits for the GIL has it only where it is let go: a result of a wrong shape is refused behind the copy."""
+    """A thread that waits for the GIL has it only where it is let go: a result of a wrong shape is refused after the copy."""
     points = np.zeros((20000, 512), np.float32)
     wrong = np.empty((2, 2), np.float32), np.empty((2, 2), np.int64)
     interval = sys.getswitchinterval()
@@ -307,7 +307,7 @@ def test_torchs_views() -> None:
 
 
 def asked_about(array: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Of what the core is asked for a description where `array` is an input."""
+    """The core is asked for a description where `array` is an input."""
     asked: list[Any] = []
 
     class Core:

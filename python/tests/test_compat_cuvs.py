@@ -58,7 +58,7 @@ def test_search() -> None:
 
 
 def definition(metric: str, x: Any, y: Any) -> Any:
-    """What cuVS' kernels compute, of float64."""
+    """The values of cuVS' kernels, in float64."""
     x, y = x[:, None].astype(float), y[None].astype(float)
     with np.errstate(divide="ignore", invalid="ignore"):
         if metric == "kl_divergence":

@@ -71,7 +71,7 @@ def test_both_ways_with_faiss(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_streams(kind: str) -> None:
-    """What is written through callbacks of any size, buffered or not, is read so."""
+    """Bytes written through callbacks of any size, buffered or not, are read so."""
     index = made(ours, kind)
     whole = ours.serialize_index(index).tobytes()
     for size in (1, 7, 1 << 20):

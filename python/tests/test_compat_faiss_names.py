@@ -39,7 +39,7 @@ def test_wrong_arguments(faiss: Any) -> None:
 
 @BOTH
 def test_attributes(faiss: Any) -> None:
-    """What an index does not have cannot be set."""
+    """Attributes that an index does not have cannot be set."""
     for index in (faiss.IndexFlatL2(6), faiss.IndexIDMap(faiss.IndexFlatL2(6)), faiss.IndexShards(6)):
         for name in ("nprobe", "efSearch", "verbos"):
             with pytest.raises(AttributeError, match=name):

@@ -180,7 +180,7 @@ def test_ctrl_c(tmp_path: Path) -> None:
 
 
 def test_killed_workers(tmp_path: Path) -> None:
-    """Four workers beside each other, of which two are killed: the others take over what they left."""
+    """Four workers next to each other, of which two are killed: the others take over what they left."""
     points, queries = slow_job(tmp_path)
     program = "import kith.groundtruth, sys; kith.groundtruth.run(sys.argv[1], threads=1, device='cpu')"
     workers = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path)]) for _ in range(4)]

@@ -16,7 +16,7 @@ RNG = np.random.default_rng(0)
 
 
 def as_scikit_learn_prepares(x: np.ndarray, y: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """What mutual_info_regression estimates from: columns of deviation 1 with noise of 1e-10, from one generator."""
+    """The input of mutual_info_regression's estimate: columns of deviation 1 with noise of 1e-10, from one generator."""
     rng = np.random.RandomState(seed)
     x = scale(x, with_mean=False, copy=True)
     x += 1e-10 * np.maximum(1, np.mean(np.abs(x), axis=0)) * rng.standard_normal(size=x.shape)

@@ -1,4 +1,4 @@
-"""kith.information beside the estimators of other packages: equal to the last digits where the formula is theirs, and where it is
+"""kith.information next to the estimators of other packages: equal to the last digits where the formula is theirs, and where it is
 another, which. In the environment of `scripts/test-python --full`."""
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def closed_balls() -> float:
 def test_entropy_estimators() -> None:
     continuous = pytest.importorskip("entropy_estimators.continuous")
     assert continuous.get_h(POINTS, k=K) == equal(entropy())
-    # Twice the distance beside the volume of a ball of radius 1.
+    # Twice the distance next to the volume of a ball of radius 1.
     assert continuous.get_h(POINTS, k=K, norm="euclidean") == equal(entropy("euclidean") + 3 * math.log(2))
     assert continuous.get_mi(X, Y, k=K) == equal(closed_balls())
 

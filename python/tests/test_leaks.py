@@ -88,7 +88,7 @@ def resident() -> int:
 
 
 def grown(call: Callable[[], Any], warm_up: int, count: int) -> tuple[int, int]:
-    """Bytes and objects of Python that so many calls after a warm-up have left behind."""
+    """Bytes and objects of Python that this many calls after a warm-up have left."""
     for _ in range(warm_up):
         call()
     gc.collect()

@@ -139,7 +139,7 @@ def test_many_rows_by_several_threads(order: Any) -> None:
 
 @pytest.mark.filterwarnings("ignore::kith.MissingValuesWarning")
 def test_of_devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What counts arrays of a device, on the host's."""
+    """The counter for arrays of a device, on the host's."""
     torch = pytest.importorskip("torch", exc_type=ImportError)
     monkeypatch.setattr(_missing, "_AT_ONCE", 40)
     for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):

@@ -1,4 +1,4 @@
-"""The record of other projects' tests is what docs/python.md shows, and lists what cannot pass with a reason each."""
+"""The record of other projects' tests is what docs/migrate/README.md shows, and lists what cannot pass with a reason each."""
 from __future__ import annotations
 
 import json

@@ -16,7 +16,7 @@ SLOW = "a + pow(fabs(q - x), 1.5) + exp(sqrt(fabs(q * x)))"
 
 
 class Bar:
-    """What is used of tqdm."""
+    """The part of tqdm that is used."""
 
     made: list[Bar] = []
 

@@ -17,7 +17,7 @@ DISTANCES = np.sqrt(((QUERIES[:, None].astype(float) - POINTS[None]) ** 2).sum(a
 
 
 def expected(distances: Any, r: Any, opened: bool = False) -> list[list[int]]:
-    """Of each row those within, by (distance, index)."""
+    """For each row those within, by (distance, index)."""
     rows = []
     for row, radius in zip(distances, np.broadcast_to(r, len(distances))):
         near = np.flatnonzero(row < radius if opened else row <= radius)
@@ -27,7 +27,7 @@ def expected(distances: Any, r: Any, opened: bool = False) -> list[list[int]]:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int8"])
 def test_rows(dtype: str) -> None:
-    """Of no named metric: r is a Euclidean distance, of an Index as well."""
+    """For no named metric: r is a Euclidean distance, of an Index as well."""
     points, queries = POINTS.astype(dtype), QUERIES.astype(dtype)
     index = kith.Index(points)
     for r in (0, 2, np.sqrt(5), np.nextafter(np.sqrt(5), 0), np.inf, np.sqrt(np.arange(40))):
@@ -55,7 +55,7 @@ def test_graph() -> None:
 
 
 def test_squares_are_named() -> None:
-    """Whoever names sqeuclidean compares squares, of an Index as well; a formula may stand beside the default."""
+    """Whoever names sqeuclidean compares squares, of an Index as well; a formula may stand next to the default."""
     want = expected(np.rint(DISTANCES ** 2), 5)
     for found in (kith.radius(POINTS, QUERIES, 5, metric="sqeuclidean"), kith.Index(POINTS, metric="sqeuclidean").radius(QUERIES, 5),
                   kith.radius(POINTS, QUERIES, 5, formula="a + (q - x) * (q - x)")):

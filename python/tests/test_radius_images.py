@@ -30,7 +30,7 @@ def squares_of(rows: Any) -> Any:
     return norms[:, None] + norms[None] - 2 * (rows @ rows.T).astype(np.int64)
 
 
-# Of whole radii, at which scikit-learn's squares are those of the points.
+# For whole radii, at which scikit-learn's squares are those of the points.
 RADII = {"digits": (16, 20, 24, 30), "fashion": (400, 650, 850, 1100)}
 
 

@@ -1,4 +1,4 @@
-"""Coordinates near the ends of float64, coordinates that a metric has no meaning for, and vectors beside themselves."""
+"""Coordinates near the ends of float64, coordinates that a metric has no meaning for, and vectors next to themselves."""
 from __future__ import annotations
 
 from typing import Any

@@ -242,7 +242,7 @@ def test_the_interpreter_ends_while_threads_search(points: int, progress: str) -
 
 
 def test_the_interpreter_ends_while_arrays_are_read() -> None:
-    # What the core calls of Python's loses the GIL to the end, which takes long here as it does on a GPU.
+    # Python code that the core calls loses the GIL to the end, which takes long here as it does on a GPU.
     program = ("import kith, kith._arrays, numpy, sys, threading, time\n"
                "sys.setswitchinterval(1e-5)\n"
                "points = numpy.random.default_rng(0).random((30, 4), dtype='float32')\n"

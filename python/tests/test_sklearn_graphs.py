@@ -1,4 +1,4 @@
-"""kith.sklearn.kneighbors_graph and radius_neighbors_graph beside scikit-learn's functions."""
+"""kith.sklearn.kneighbors_graph and radius_neighbors_graph next to scikit-learn's functions."""
 from __future__ import annotations
 
 from typing import Any

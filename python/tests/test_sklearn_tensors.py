@@ -11,7 +11,7 @@ import kith.sklearn as ours  # noqa: E402
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_tensors(dtype: str) -> None:
-    """Of any type, with or without a gradient; results are numpy's."""
+    """For any type, with or without a gradient; results are numpy's."""
     x = torch.from_numpy(np.random.default_rng(0).random((60, 3))).to(getattr(torch, dtype))
     host, labels = x.float().numpy(), torch.arange(60) % 4
     classes = ours.KNeighborsClassifier(3).fit(x.clone().requires_grad_(), labels).predict(x[:9])

@@ -1,4 +1,4 @@
-"""kith in the tools that people use: scanpy, UMAP, openTSNE, HDBSCAN, beside what they do by themselves."""
+"""kith in the tools that people use: scanpy, UMAP, openTSNE, HDBSCAN, next to what they do by themselves."""
 from __future__ import annotations
 
 import pickle
@@ -19,7 +19,7 @@ def digits() -> Any:
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
 @pytest.mark.parametrize("k", [15, 5])
 def test_scanpy(k: int, metric: str) -> None:
-    """The same edges and weights, but for scanpy's float32."""
+    """Equal edges and weights, but for scanpy's float32."""
     scanpy = pytest.importorskip("scanpy")
     import kith.scanpy
     cells = scanpy.datasets.pbmc68k_reduced()
@@ -78,7 +78,7 @@ def test_umap_transforms(metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
     picture = model.transform(rest)
     expected = kith.search(fitted, rest, 15, metric=metric)
     assert (asked[0][0] == expected.indices).all() and (asked[0][1] == expected.distances).all()
-    # New points lie beside the embedded neighbours that they have.
+    # New points lie next to the embedded neighbours that they have.
     beside = model.embedding_[expected.indices].mean(axis=1)
     spread = np.linalg.norm(model.embedding_ - model.embedding_.mean(axis=0), axis=1).mean()
     assert np.median(np.linalg.norm(picture - beside, axis=1)) < spread / 4
@@ -103,7 +103,7 @@ def test_umaps_index() -> None:
 
 
 def test_umaps_index_takes_other_types() -> None:
-    """New rows of fractions beside bytes stay what they are."""
+    """New rows of fractions next to bytes stay what they are."""
     pytest.importorskip("pynndescent")
     import kith.umap
     bytes_ = digits().astype(np.uint8)
@@ -154,7 +154,7 @@ def test_opentsne(metric: str) -> None:
 
 
 def test_hdbscan() -> None:
-    """Of a sparse graph that holds the tree of the mutual distances: the clusters of all distances."""
+    """For a sparse graph that holds the tree of the mutual distances: the clusters of all distances."""
     hdbscan = pytest.importorskip("hdbscan")
     from sklearn.cluster import HDBSCAN
     from sklearn.datasets import make_blobs

@@ -1,4 +1,4 @@
-"""What pytorch3d and torch_cluster have beside knn: gathered neighbours, balls, radii, the nearest; torch.jit.script of them."""
+"""Functions of pytorch3d and torch_cluster next to knn: gathered neighbours, balls, radii, the nearest; torch.jit.script of them."""
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -14,7 +14,7 @@ def cloud(*shape: int, seed: int = 0) -> Any:
 
 
 def test_neighbors_that_do_not_exist() -> None:
-    """Coordinates 0, and no gradient: of clouds shorter than K, of empty ones, whatever lies behind their end."""
+    """Coordinates 0, and no gradient: of clouds shorter than K, of empty ones, whatever lies after their end."""
     p1 = torch.zeros(1, 1, 2)
     p2 = torch.tensor([[[5.0, 5.0], [9.0, 9.0]]], requires_grad=True)
     found = ours.knn_points(p1, p2, lengths2=torch.tensor([1]), K=2, return_nn=True)
@@ -27,14 +27,14 @@ def test_neighbors_that_do_not_exist() -> None:
         assert knn is not None and not knn.any()
         knn.sum().backward()
         assert not p2.grad.any()
-    # A point with NaN is nobody's neighbour.
+    # A point with NaN is never a neighbour.
     p2 = torch.tensor([[[float("nan"), 1.0], [9.0, 9.0]]])
     found = ours.knn_points(p1, p2, K=2, return_nn=True)
     assert found.knn is not None and found.knn.tolist() == [[[[9, 9], [0, 0]]]]
 
 
 def test_neighbors_of_padding() -> None:
-    """Rows behind lengths1 name p2[n, 0], as in pytorch3d: knn is knn_gather(p2, idx, lengths2)."""
+    """Rows after lengths1 name p2[n, 0], as in pytorch3d: knn is knn_gather(p2, idx, lengths2)."""
     p1, p2 = cloud(3, 6, 3), cloud(3, 5, 3, seed=1)
     lengths1, lengths2 = torch.tensor([6, 2, 0]), torch.tensor([5, 2, 1])
     found = ours.knn_points(p1, p2, lengths1, lengths2, K=4, return_nn=True)
@@ -86,7 +86,7 @@ def test_ball_query(dtype: str) -> None:
             torch.testing.assert_close(found.dists[n, i, :k].double(), squares[inside], rtol=1e-3, atol=0)
             assert not found.dists[n, i, k:].any() and not found.knn[n, i, k:].any()
             assert torch.equal(found.knn[n, i, :k], p2[n, inside])
-    # What lies at the radius is outside.
+    # A point at the radius is outside.
     edge = ours.ball_query(torch.zeros(1, 1, 1), torch.tensor([[[1.0], [0.5]]]), K=2, radius=1.0)
     assert edge.idx.tolist() == [[[1, -1]]]
     assert ours.ball_query(p1, p2[:, :0], K=2).idx.tolist() == [[[-1, -1]] * 20] * 3

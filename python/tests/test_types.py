@@ -55,7 +55,7 @@ def test_strict(tmp_path: Path) -> None:
 
 
 def test_no_name_of_the_package_is_of_unknown_type(tmp_path: Path) -> None:
-    """Of the package itself; what other libraries give no types for is theirs."""
+    """For the package itself; what other libraries give no types for is theirs."""
     pytest.importorskip("pyright")
     done = subprocess.run([sys.executable, "-m", "pyright", "--outputjson", "--ignoreexternal", "--verifytypes", "kith"],
                           capture_output=True, text=True, cwd=tmp_path, env=ENVIRONMENT)

@@ -26,7 +26,7 @@ std::vector<std::string> devices_to_measure();
 MeasuredTime time_by(const planner::KnownMachine& machine, const Shape& shape,
                      const Options& options, const Plan& plan);
 
-// The same by the planner's built-in rates of the instruction set; 0 seconds of what these have no
+// Likewise, by the planner's built-in rates of the instruction set; 0 seconds of what these have no
 // rates for.
 MeasuredTime time_by_costs(const Shape& shape, const Options& options, const Plan& plan);
 

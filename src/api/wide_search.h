@@ -1,5 +1,5 @@
 // Searches under metrics with a root, among points with distance keys that may leave binary64's
-// range (docs/exactness.md, section 4). An ordinary search answers what its keys distinguish; the
+// range (docs/proofs/filter.md, lemma 4). An ordinary search answers what its keys distinguish; the
 // remaining queries are scanned by wide keys.
 #pragma once
 

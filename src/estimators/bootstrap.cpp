@@ -17,7 +17,7 @@ namespace {
 class Random {
 public:
     explicit Random(std::uint64_t seed) : state_(seed) {}
-    // In [0, n), n far below 2^64: the modulo bias is negligible beside the noise.
+    // In [0, n), n far below 2^64: the modulo bias is negligible next to the noise.
     std::size_t below(std::size_t n) { return static_cast<std::size_t>(next() % n); }
 
 private:

@@ -1,5 +1,5 @@
 // The canonical distance: it defines "the distance" of two vectors to the last bit
-// (docs/exactness.md). This is the plain C++ form with an array of 32 partial accumulators. src/cpu
+// (docs/contract.md). This is the plain C++ form with an array of 32 partial accumulators. src/cpu
 // evaluates it in vector registers and src/gpu with one lane per partial. Tests hold the three
 // together bit for bit.
 #pragma once
@@ -13,7 +13,7 @@ namespace kith::exact {
 
 inline constexpr int partials = 32;
 
-// The distance key (docs/exactness.md, section 1) in its total order: -0 counts as 0, and NaN as
+// The distance key (docs/contract.md, section 1) in its total order: -0 counts as 0, and NaN as
 // +inf. NaN arises from inf - inf and the like, from vectors without NaN.
 KITH_HD double ordered_rank(double r) {
     return r != r ? bits_to_double(0x7ff0000000000000ULL) : r + 0.0;

@@ -1,5 +1,5 @@
 // The direct forms of the filter: which step evaluates a metric in f32, on which coordinates, and
-// how far it may be from the distance key (docs/exactness.md, section 6). Both backends take the
+// how far it may be from the distance key (docs/proofs/direct.md, lemma 1). Both backends take the
 // same steps, each with its own instructions; the errors bound both.
 #pragma once
 

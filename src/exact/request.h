@@ -20,7 +20,7 @@ struct SearchRequest {
     ProgressMeter& progress;
     NeighborsView out;  // in host or device memory
     Report& report;     // counters are added to it
-    bool keys = false;  // report distance keys (exactness.md, section 1) as distances; needs f64
+    bool keys = false;  // report distance keys (contract.md, section 1) as distances; needs f64
 };
 
 // All distances of the queries to prepared points.

@@ -1,4 +1,4 @@
-// Wide keys order pairs of metrics with a root (docs/exactness.md, section 1) even if the distance
+// Wide keys order pairs of metrics with a root (docs/contract.md, section 1) even if the distance
 // key, a power of the distance, over- or underflows binary64. A key that is 0, infinite or
 // in_range() is its own wide key. Any other is replaced by the distance with 48 significant bits.
 // Distances below all keys are encoded in the numbers from 0 to least_key, distances above in the

@@ -1,6 +1,6 @@
 // Bounds the difference of a formula's value in f32 from that in binary64, for all coordinates of a
 // range. The bound, or the reason why there is none, follows from the formula's program
-// (docs/exactness.md, section 6).
+// (docs/proofs/formulas.md, lemma 1).
 #pragma once
 
 #include <cstdint>

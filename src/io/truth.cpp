@@ -166,7 +166,7 @@ Neighbors read_big_ann_truth(const std::string& path) {
     neighbors.k = shape.k;
     neighbors.distances.resize(cells);
     input->read_at(header_bytes + shape.half, neighbors.distances.data(), shape.half);
-    // In steps, so that the 32-bit ids are never all in memory beside the 64-bit ones.
+    // In steps, so that the 32-bit ids are never all in memory next to the 64-bit ones.
     constexpr std::size_t step = std::size_t{1} << 16;
     std::vector<std::uint32_t> ids(std::min(step, cells));
     neighbors.ids.resize(cells);

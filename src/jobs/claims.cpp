@@ -65,7 +65,7 @@ int create(const std::string& path) {
 
 constinit std::atomic<int> beside_counter{0};
 
-// Creates a file of this process beside `path`; returns its descriptor or -1, and its path in
+// Creates a file of this process next to `path`; returns its descriptor or -1, and its path in
 // `name`.
 int create_beside(const std::string& path, std::string& name) {
     const Process own = this_process();  // computed each time: a fork changes it

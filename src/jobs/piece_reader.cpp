@@ -28,7 +28,7 @@ const Matrix& PieceReader::hold(std::int64_t piece) {
         try {
             rows = take_ahead();
         } catch (const Error& error) {
-            // It did not fit beside the other piece, which is freed by now.
+            // It did not fit next to the other piece, which is freed by now.
             if (error.code() != ErrorCode::out_of_memory) throw;
         }
     }

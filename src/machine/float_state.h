@@ -107,7 +107,7 @@ struct ThreadFloatState {
 };
 inline constinit thread_local ThreadFloatState thread_float_state;
 
-// While an object lives, its thread computes as docs/exactness.md defines. Settings of other
+// While an object lives, its thread computes as docs/contract.md defines. Settings of other
 // libraries, such as flush-to-zero, other rounding modes or trapping exceptions, are suspended. The
 // destructor restores the caller's control bits and sticky flags. Every public function and every
 // thread of the library has one; a nested one does nothing.

@@ -43,7 +43,7 @@ enum class Gemm {
 };
 
 // The direct form that can serve as the filter, in f32, with an error relative to the rank
-// (docs/exactness.md).
+// (docs/proofs/direct.md).
 enum class Direct {
     none,
     squares,     // rank = sum (q - x)^2
@@ -78,8 +78,8 @@ struct Traits {
     // rank = |L' map(q) - L' map(x)|^2 with L L' = Params::constants; gemm stays none
     bool factored = false;
     Direct direct = Direct::none;
-    // The rank, as computed, never decreases when a |map(q) - map(x)| grows (docs/exactness.md,
-    // section 10). It requires that step() and combine() never decrease, that combine() with an
+    // The rank, as computed, never decreases when a |map(q) - map(x)| grows (docs/proofs/tree.md,
+    // lemma 1). It requires that step() and combine() never decrease, that combine() with an
     // untouched accumulator changes nothing, that finish() is Base's, and that aux is 0.
     bool monotone = false;
     bool non_negative = false;  // negative coordinates are an input error

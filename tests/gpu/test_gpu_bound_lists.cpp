@@ -1,4 +1,4 @@
-// The use of the enclosure a - E <= w <= a + 2 F + E (docs/exactness.md, section 4) on the GPU: the kernels that make
+// The use of the enclosure a - E <= w <= a + 2 F + E (docs/proofs/filter.md, lemma 2) on the GPU: the kernels that make
 // thresholds, lists and certificates, given values at the ends of what it permits, and searches that hang by one term
 // of it.
 #include <cuda_fp16.h>

@@ -127,7 +127,7 @@ TEST(ExpandedBound, HoldsWhereEveryStepRoundsTheSameWay) {
 }
 
 // Thresholds from lists of the expanded form lack no neighbour, neither of its own values nor of the direct filter's,
-// of rows that f32 holds and of rows that are rounded to it (docs/exactness.md, section 6).
+// of rows that f32 holds and of rows that are rounded to it (docs/proofs/direct.md, lemma 4).
 struct Prepared {
     std::vector<double> row;
     std::vector<float> words;

@@ -157,7 +157,7 @@ inline void tiny(Rows& r) {
     for (std::int64_t i = 0; i < r.rows; ++i) r.scale_row(i, 1e-170);
 }
 
-// What stands for no value: 1e200, or the largest number, in a few rows of ordinary ones.
+// Sentinels for no value: 1e200, or the largest number, in a few rows of ordinary ones.
 inline void sentinels(Rows& r) {
     r.gaussian();
     for (std::int64_t i = 1; i < r.rows; i += 4) {

@@ -15,17 +15,17 @@
 
 namespace batches_cases {
 
-// Of points [0, n) and queries [0, q), n and q at least 100.
+// For points [0, n) and queries [0, q), n and q at least 100.
 inline std::vector<kith::Batch> ragged(std::int64_t n, std::int64_t q) {
     return {{0, n / 2, 0, q / 3},            // large
             {n / 2, 1, q / 3, 5},            // one point
             {n / 2, 0, q / 3 + 5, 4},        // none
             {n / 2 + 1, 7, q / 3 + 9, 0},    // no queries
             {n / 4, n / 3, q / 3 + 11, 20},  // points of another's; two queries before it are of no batch
-            {n - n / 3, n / 3, q / 3 + 31, q - q / 3 - 40}};  // the last points; nine queries behind it
+            {n - n / 3, n / 3, q / 3 + 31, q - q / 3 - 40}};  // the last points; nine queries after them
 }
 
-// What search() finds in each on the CPU.
+// The result of search() in each on the CPU.
 inline kith::Neighbors expected(const search_cases::Case& c, const std::vector<kith::Batch>& batches, std::int64_t k,
                                 kith::Options options) {
     options.device = "cpu";

@@ -28,7 +28,7 @@ struct Data {
     void put_query(std::int64_t i, const std::vector<double>& v, double factor) {
         for (std::int64_t j = 0; j < d; ++j) queries[i * d + j] = v[j] * factor;
     }
-    // Whether the filter may look at it to find its centre and scale: at 128 or 256 rows, evenly spaced.
+    // True if the filter may look at it to find its centre and scale: at 128 or 256 rows, evenly spaced.
     bool sampled(std::int64_t row) const {
         for (const std::int64_t most : {128, 256}) {
             const std::int64_t samples = std::min(n, most), s = (row * samples + n - 1) / n;
@@ -53,7 +53,7 @@ inline void make_unit(std::vector<double>& v) {
     for (double& x : v) x /= sum > 0 ? std::sqrt(sum) : 1;
 }
 
-// Of norm 1, nearly every coordinate just off the middle between two numbers of `bits` places, where these are farthest
+// Norm 1, nearly every coordinate just off the middle between two numbers of `bits` places, where these are farthest
 // apart for their size. `side`: all a little above the middle (1), below (-1), or some of both (0).
 inline std::vector<double> midpoints(Data& data, int bits, int side) {
     const std::int64_t d = data.d;
@@ -273,7 +273,7 @@ inline const std::map<std::string, void (*)(Data&)>& makers() {
     return all;
 }
 
-// Of an attack, or of a data set of adversarial.h.
+// For an attack, or of a data set of adversarial.h.
 inline Data make(const std::string& name, std::int64_t n, std::int64_t q, std::int64_t d, std::uint64_t seed) {
     Data data(n, q, d, seed);
     if (const auto maker = makers().find(name); maker != makers().end()) {

@@ -1,5 +1,5 @@
 // Data in which a neighbour hangs by one term of a filter's threshold: rounding moves its value as far up as it can,
-// and that of its rival, at the opposite, as far down.
+// and that of its opposite, as far down.
 #pragma once
 
 #include <cmath>
@@ -28,10 +28,10 @@ inline void append(std::vector<double>& rows, const std::vector<double>& row, do
 }
 
 struct Opposites {
-    std::vector<double> query, neighbour;  // the rival is -neighbour
+    std::vector<double> query, neighbour;  // the opposite is -neighbour
 };
 
-// For squares of coordinates rounded to `bits`: the residuals of the query and of the points both count. Of the two
+// For squares of coordinates rounded to `bits`: the residuals of the query and of the points both count. For the two
 // last coordinates, which are exact, one makes the neighbour nearer, the other is free.
 inline Opposites squares(int bits) {
     const double middle = 2 - std::ldexp(1.0, -bits);
@@ -54,7 +54,7 @@ inline Opposites units(int bits) {
     return out;
 }
 
-// The rival first, then the neighbour.
+// The opposite first, then the neighbour.
 inline std::vector<double> points(const Opposites& data) {
     std::vector<double> rows;
     append(rows, data.neighbour, -1);

@@ -41,7 +41,7 @@ inline long double divergence(const Vector& q, const Vector& x) {
     return sum;
 }
 
-// What the kernels make of a row of shares.
+// A row of shares as the kernels prepare it.
 struct ShareRow {
     std::vector<float> words;
     float term = 0, share = 0, half_norm = 0;

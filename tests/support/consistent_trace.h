@@ -1,4 +1,4 @@
-// What holds for every trace (Report::trace) of a search.
+// Invariants of every trace (Report::trace) of a search.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -78,7 +78,7 @@ inline bool of_sets(const Form& f) {
     return f.traits.direct == Direct::jaccard || f.traits.direct == Direct::dice;
 }
 
-// What the metric's definition gives. Of `divergence` the coordinates are the roots that the kernel takes.
+// The value of the metric's definition. For `divergence` the coordinates are the roots that the kernel takes.
 inline long double exact_value(const Form& f, const Vector& q, const Vector& x) {
     long double sum = 0, other = 0;
     for (std::size_t j = 0; j < q.size(); ++j) {
@@ -243,7 +243,7 @@ inline std::vector<RoundedSet> rounded_sets(std::mt19937_64& random) {
     };
 }
 
-// What a search does with rows of f64: of any two points the one that is as near as the other has a value within the
+// Rows of f64 in a search: of any two points the one that is as near as the other has a value within the
 // threshold that the other gives. values(form, words of the query, of the points, half norms) are a kernel's;
 // `lowered`: half norms are added to those of a maximum.
 template <class Values>
@@ -334,7 +334,7 @@ inline void rounded_searches(const char* device, std::int64_t n) {
             std::vector<double> points(static_cast<std::size_t>(n * d)), queries(static_cast<std::size_t>(q * d));
             for (std::size_t i = 0; i < points.size(); ++i) points[i] = set.point(i);
             for (std::size_t i = 0; i < queries.size(); ++i) queries[i] = set.query(i);
-            // Queries that are points, and points beside them; what f32 or the bound cannot hold.
+            // Queries that are points, and points next to them; what f32 or the bound cannot hold.
             std::copy_n(points.begin() + 50 * d, 5 * d, queries.begin());
             const auto first_of = [d](std::vector<double>& rows, std::int64_t row) -> double& {
                 return rows[static_cast<std::size_t>(row * d)];

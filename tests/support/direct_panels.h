@@ -1,4 +1,4 @@
-// Rows as the panels of words of the direct filter, and what its kernels take beside them.
+// Rows as the panels of words of the direct filter, and what its kernels take next to them.
 #pragma once
 
 #include <cuda_runtime.h>

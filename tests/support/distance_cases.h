@@ -1,4 +1,4 @@
-// Matrices of distances on a device, beside a search for all points, which reports each pair's distance.
+// Matrices of distances on a device, next to a search for all points, which reports each pair's distance.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ template <class T>
     return ::testing::AssertionSuccess();
 }
 
-// What a search on the CPU for as many neighbours as there are points says of each pair; NaN where it finds none.
+// The result of a search on the CPU for as many neighbours as there are points, for each pair; NaN where it finds none.
 template <class T>
 std::vector<T> of_search(const search_cases::Case& c, const kith::Options& options) {
     kith::Options all = options;

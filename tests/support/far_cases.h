@@ -34,7 +34,7 @@ inline std::int64_t scanned(const std::string& device, const std::string& metric
     return scans;
 }
 
-// Of `finite` points in 1,000 no coordinate is 0; of others one is, which queries have.
+// For `finite` points in 1,000 no coordinate is 0; of others one is, which queries have.
 inline Data divergences(std::int64_t n, std::int64_t q, std::int64_t finite, std::uint64_t seed) {
     constexpr std::int64_t d = 24;
     Data data(n, q, d, seed);

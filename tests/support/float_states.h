@@ -86,12 +86,12 @@ inline const State all[] = {
      }},
 };
 
-// What a process starts in; its flags are clear.
+// The initial state of a process; its flags are clear.
 inline void set_default() {
     std::fesetenv(FE_DFL_ENV);
 }
 
-// What call() returns, called in `state` without a sticky flag, which is there again afterwards.
+// The result of call(), called in `state` without a sticky flag, which is there again afterwards.
 template <class F>
 auto called_in(const State& state, const F& call) {
     struct Default {

@@ -103,7 +103,7 @@ inline std::vector<Variant> variants(const std::string& name, std::int64_t d, ki
         add(" tiny", std::move(tiny));
         add(" huge", std::move(huge));
     } else if (name == "seuclidean") {
-        // Of one scale, and of units from 2^-40 to 2^40.
+        // For one scale, and of units from 2^-40 to 2^40.
         for (const int exponents : {0, 80}) {
             adversarial::Random random(7);
             out.push_back(plain);

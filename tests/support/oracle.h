@@ -1,4 +1,4 @@
-// The oracle: nearest neighbours by definition, one plain loop in binary64 per metric (docs/exactness.md, sections
+// The oracle: nearest neighbours by definition, one plain loop in binary64 per metric (docs/contract.md, sections
 // 1-3). It shares no code with src/: element types are decoded here, every formula is written out here.
 #pragma once
 
@@ -126,14 +126,14 @@ inline bool same_band(const Value& a, const Value& b) {
 }
 
 struct Definition {
-    // What neighbours are ordered by, the smallest first.
+    // The order of neighbours, the smallest first.
     Value (*rank)(const Pair&, const Parameters&);
     // Rank to distance.
     Value (*report)(double rank, int d, const Parameters&);
     // Where ranks are powers of distances: the distance, as if numbers had any exponent.
     Value (*distance)(const Pair&, const Parameters&) = nullptr;
     bool similarity = false;
-    // What is asked of the coordinates: none below zero, so many in a row (0: any), none of a larger magnitude than
+    // The demands on the coordinates: none below zero, this many in a row (0: any), none of a larger magnitude than
     // that of its column.
     bool non_negative = false;
     int dimensions = 0;
@@ -384,7 +384,7 @@ inline Value mahalanobis(const Pair& v, const Parameters& params) {
     const double form = canonical_sum(v.d, [&](int i) {
         return t[i] * fused_product(params.inverse_covariance.data() + std::size_t(i) * v.d, t.data(), v.d);
     });
-    // What is rounded to below zero is none; -inf has overflowed.
+    // A value rounded to below zero is none; -inf has overflowed.
     return {std::isinf(form) ? infinity : form < 0 ? 0.0 : form};
 }
 inline Value mahalanobis_distance(const Pair& v, const Parameters& params) {

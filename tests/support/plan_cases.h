@@ -25,7 +25,7 @@ inline Machine with_gpu() {
     return m;
 }
 
-// Of squared Euclidean distances.
+// For squared Euclidean distances.
 inline Request of(const std::string& path, kith::Shape shape = {1 << 18, 8192, 16, 10, kith::ElementType::f32, false}) {
     Request r;
     r.shape = shape;

@@ -28,7 +28,7 @@ inline kith::Neighbors all_of(const Case& c, bool graph = false) {
     return graph ? kith::graph(c.points.view, n, options) : kith::search(c.points.view, c.queries.view, n, options);
 }
 
-// Of each query a radius that a pair lies on, just within or just outside of, or one of the ends.
+// For each query a radius that a pair lies on, just within or just outside of, or one of the ends.
 inline std::vector<double> radii_on(const kith::Neighbors& all, bool similarity, std::uint64_t seed) {
     adversarial::Random random(seed);
     std::vector<double> radii;
@@ -59,7 +59,7 @@ inline bool within(double distance, double r, bool open, bool similarity) {
     return open ? distance < r : distance <= r;
 }
 
-// What is within of `all`, in its order.
+// The entries of `all` that are within, in its order.
 inline kith::RadiusNeighbors expected(const kith::Neighbors& all, const std::vector<double>& radii, bool open,
                                       bool similarity, bool f64) {
     kith::RadiusNeighbors want;

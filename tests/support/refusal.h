@@ -10,7 +10,7 @@
 
 namespace refusals {
 
-// Of an error, whose code has to be that; "" where there is none.
+// For an error, whose code has to be that; "" where there is none.
 template <class Call>
 std::string refusal(Call call, kith::ErrorCode code = kith::ErrorCode::invalid_argument) {
     try {
@@ -22,7 +22,7 @@ std::string refusal(Call call, kith::ErrorCode code = kith::ErrorCode::invalid_a
     return "";
 }
 
-// The same of a call that must fail.
+// As above, for a call that must fail.
 template <class Call>
 std::string refusal_of(Call call, kith::ErrorCode code = kith::ErrorCode::invalid_argument) {
     std::string message = refusal(call, code);

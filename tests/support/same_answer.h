@@ -1,4 +1,4 @@
-// Whether two answers to one search have the same bits.
+// True if two answers to one search have the same bits.
 #pragma once
 
 #include <gtest/gtest.h>

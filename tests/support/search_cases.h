@@ -98,7 +98,7 @@ kith::Neighbors with_small_memory(const kith::Options& options, Search search) {
     return with_small_memory(options, search, [](const kith::Options&) { return true; });
 }
 
-// Whether a search is cut into few enough tiles for a test: on a GPU each is some launches, and each of these waits
+// True if a search is cut into few enough tiles for a test: on a GPU each is some launches, and each of these waits
 // for its turn where processes share the device. Few enough leaves tiles of one query and of one point.
 inline bool few_tiles(const Case& c, const kith::Options& options) {
     if (options.device != "cuda") return true;
@@ -204,7 +204,7 @@ inline void many_points(const std::string& device, const std::string& metric) {
     }
 }
 
-// Adversarial data in those dimensions, sizes and executions of a path in turn, every query accounted for.
+// Adversarial data in those dimensions, sizes and executions of a path, one after another, every query accounted for.
 inline void in_dimensions(const std::string& metric, const std::vector<std::int64_t>& dimensions, Size few, Size many,
                           const std::vector<Execution>& executions, const std::string& device = "cpu") {
     std::uint64_t turn = metric.size();

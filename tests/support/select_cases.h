@@ -131,7 +131,7 @@ void check_row(const double* in, std::int64_t cols, std::vector<std::int64_t> wa
            << *right << ", " << in[*wrong] << " instead of " << in[*right];
 }
 
-// Whether an answer is the expected one as it stands; what is not may still be right, in another order.
+// True if an answer is the expected one as it stands; what is not may still be right, in another order.
 inline bool matches(const Case& c, const kith::Neighbors& got) {
     if (got.ids != c.expected) return false;
     for (std::int64_t row = 0; row < c.rows; ++row) {
@@ -240,7 +240,7 @@ void for_every_large_case(F f) {
     }
 }
 
-// The same with one set of options; largest and sorted are the cases' own.
+// Likewise, with one set of options; largest and sorted are the cases' own.
 inline auto with(const kith::Options& options) {
     return [options](const Case& c) { check(c, kith::select(c.matrix(), c.k, c.options(options))); };
 }

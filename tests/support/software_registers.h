@@ -1,6 +1,6 @@
-// The matrix registers of AMX in software, after Intel's manual: eight of them for each thread. What hardware would
-// fault at ends the program, and so does what the library leaves out: to configure registers twice, to release them
-// where they are not configured, reads that cross cache lines, sums that 32 bits do not hold.
+// The matrix registers of AMX in software, after Intel's manual: eight of them for each thread. A fault of hardware
+// ends the program. So does what the library avoids: to configure registers twice, to release them where they are not
+// configured, reads that cross cache lines, sums that 32 bits do not hold.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Data for the tests of filters along few directions.
+// Data for the tests of PCA projection filters.
 #pragma once
 
 #include <algorithm>
@@ -80,7 +80,7 @@ Spectrum outside_of_directions(std::int64_t n, std::int64_t d, std::uint64_t see
     return out;
 }
 
-// What bounds along few directions are attacked with: n > 700 rows of more than 150 dimensions each.
+// Attacks on the bounds of PCA projection: n > 700 rows of more than 150 dimensions each.
 inline std::vector<std::pair<std::string, Spectrum>> against_directions(std::int64_t n, std::int64_t d) {
     const auto dimensions = static_cast<std::size_t>(d);
     std::vector<double> flat(dimensions, 1.0), cliff(dimensions, 1e-3);

@@ -36,7 +36,7 @@ inline bool is_planned(const kith::Plan& plan, std::string_view strategy) {
     return std::ranges::find(plan.attempts, strategy, &kith::Attempt::strategy) != plan.attempts.end();
 }
 
-// `first`: the plan is that of the call. Of an Index, whose own plans know what samples said, only what ran is planned.
+// `first`: the plan is that of the call. For an Index, whose plans know what samples said, only what ran is planned.
 inline void expect_planned(const kith::Plan& plan, const kith::Report& report, const Device& device, bool first,
                            const std::string& label) {
     const std::string what = label + "\n" + explain(plan) + explain(report);

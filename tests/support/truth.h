@@ -16,7 +16,7 @@ public:
     Truth(const std::string& metric, const oracle::Parameters& params, const kith::MatrixView& points,
           const kith::MatrixView& queries, std::int64_t k, bool graph = false)
         : Truth(oracle::definition(metric), params, points, queries, k, graph) {}
-    // Of a metric that the list does not name; `definition` must outlive this.
+    // For a metric that the list does not name; `definition` must outlive this.
     Truth(const oracle::Definition& definition, const oracle::Parameters& params, const kith::MatrixView& points,
           const kith::MatrixView& queries, std::int64_t k, bool graph = false)
         : metric_(definition),
@@ -76,7 +76,7 @@ private:
             if (other == id || !takes_part(row, other)) continue;
             const oracle::Value v = ranks[static_cast<std::size_t>(other)];
             const double slack = own.slack + v.slack;
-            // What is infinite is told apart, whatever its slack.
+            // Infinite values are distinguished, whatever their slack.
             if (slack == 0 || !std::isfinite(v.value) || !std::isfinite(own.value) || !oracle::same_band(v, own))
                 before += oracle::before(v, own) || (!oracle::before(own, v) && other < id);
             else if (v.value + slack < own.value) ++before;

@@ -1,4 +1,4 @@
-// The use of the enclosure a - E <= w <= a + s + E (docs/exactness.md, section 4) on the CPU: values at the ends of
+// The use of the enclosure a - E <= w <= a + s + E (docs/proofs/filter.md, lemma 1) on the CPU: values at the ends of
 // what it permits, so that each term of a threshold decides, and a neighbour is lost where one is missing.
 #include <gtest/gtest.h>
 

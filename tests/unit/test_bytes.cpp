@@ -1,4 +1,4 @@
-// Panels of whole numbers of 8 bits (docs/exactness.md, section 6): their tiles are exact to the bit, their values
+// int8 panels (docs/proofs/products.md, lemma 4): their tiles are exact to the bit, their values
 // bound the distance key from below for data that make each term matter, and whole numbers lose nothing.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The direct forms of the CPU's filter: what each charges is what docs/exactness.md derives, and the kernels stay
+// The direct forms of the CPU's filter: what each charges is what docs/proofs/direct.md derives, and the kernels stay
 // within it of the exact value, computed in long double.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The bound of a GPU's filter of cross entropies (src/gpu/filter/bound.h) without a device: vectors and terms as its
-// kernels make them, products in an arithmetic at the ends of what docs/exactness.md, section 7, lets matrix units do.
+// kernels make them, products in an arithmetic at the ends of what docs/proofs/products-gpu.md lets matrix units do.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What further columns say of a pair (docs/exactness.md, section 11) is never above its value by all coordinates, in
+// What further columns say of a pair (docs/proofs/pca.md, lemma 6) is never above its value by all coordinates, in
 // long double, one stage after the other.
 #include <gtest/gtest.h>
 

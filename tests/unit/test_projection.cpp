@@ -1,4 +1,4 @@
-// How far a projection's vectors may be from phi (docs/exactness.md, section 11), in long double; the products of its
+// How far a projection's vectors may be from phi (docs/proofs/pca.md, lemma 2), in long double; the products of its
 // kernels, and that its directions are those of the rows.
 #include <gtest/gtest.h>
 

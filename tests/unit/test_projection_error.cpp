@@ -1,4 +1,4 @@
-// What products with a projection's matrix may be away (docs/exactness.md, section 11), in long double: vectors and
+// What products with a projection's matrix may be away (docs/proofs/pca.md, lemma 2), in long double: vectors and
 // directions in which every part of the bound is needed.
 #include <gtest/gtest.h>
 

@@ -66,7 +66,7 @@ struct Pairs {
         const std::uint32_t first = half(random);
         return first | half(random) << 16;
     }
-    // In the order of TDPBF16PS, and within what docs/exactness.md says of any order.
+    // In the order of TDPBF16PS, and within what docs/proofs/products.md says of any order.
     static float value(const Words& query, const Words& point, PointTerms terms, float) {
         using software_registers::add, software_registers::bf16, software_registers::multiply_add;
         float value = terms.half_norm;

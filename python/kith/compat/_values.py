@@ -13,7 +13,7 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 def as_defined(call: Call) -> Call:
-    """What numpy or torch compute in the call is rounded to nearest, with subnormal numbers, as distances are: whatever
+    """All that numpy or torch compute in the call is rounded to nearest, with subnormal numbers, as distances are: whatever
     floating-point state the caller's thread is in."""
     @functools.wraps(call)
     def within(*arguments: Any, **named: Any) -> Any:
@@ -24,7 +24,7 @@ def as_defined(call: Call) -> Call:
 
 
 def is_tensor(x: Any) -> bool:
-    """Of torch."""
+    """For torch."""
     torch = loaded_torch()
     return torch is not None and isinstance(x, torch.Tensor)
 

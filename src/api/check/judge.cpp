@@ -76,7 +76,7 @@ RowJudge::Keys RowJudge::keys_of(std::int64_t i, const std::vector<std::int64_t>
 
 namespace {
 
-// What is wrong with an id whose key is not the expected one. all_found: the ids are right;
+// The fault of an id whose key is not the expected one. all_found: the ids are right;
 // rounded: both distances round to the same value.
 std::string why_misplaced(std::int64_t found, std::int64_t expected, std::int64_t place,
                           bool all_found, bool rounded) {

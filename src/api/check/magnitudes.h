@@ -1,5 +1,5 @@
 // The magnitudes of coordinates and their consequences for a metric: rows that have to be scaled,
-// and distance keys that may leave binary64's range (docs/exactness.md, sections 1 and 4).
+// and distance keys that may leave binary64's range (docs/proofs/filter.md, lemma 4).
 #pragma once
 
 #include <cstddef>

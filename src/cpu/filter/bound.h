@@ -1,5 +1,5 @@
-// Bounds the distance between an f32 filter value and the distance key (docs/exactness.md, sections
-// 5 and 6), split into a term of the point and a term of the query.
+// Bounds the distance between an f32 filter value and the distance key (docs/proofs/products.md,
+// lemmas 1 to 6), split into a term of the point and a term of the query.
 //
 // Matrix-product forms. v and u are the point and the query after map(). For l2 a common centre is
 // subtracted from both, and both are scaled by a power of two. For dot the point is centred and
@@ -22,7 +22,7 @@
 // d + 3 roundings in any order, fused or not. g takes each rounding to be 2^-23, twice its size,
 // which leaves room for arithmetic that truncates. Operands and results below 2^-126 become zero:
 // with two products and two sums per pair that loses at most (2 d + 3) 2^-126. TDPBF16PS adds
-// chains of 16 products: fewer roundings (docs/exactness.md, section 6).
+// chains of 16 products: fewer roundings (docs/proofs/products.md, lemma 3).
 //
 // int8 and int16 quantization (cpu/filter/tile/tile.h): <u^, v^> is an integer, exact, times two
 // scales. Three roundings follow: the conversion to f32, the point's scale, and the query's scale

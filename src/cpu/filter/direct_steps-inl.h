@@ -1,5 +1,5 @@
 // Steps of the direct forms for one instruction set: what each coordinate adds to a pair's
-// accumulators. docs/exactness.md bounds the errors of exactly these operations, fused or not.
+// accumulators. docs/proofs/direct.md bounds the errors of exactly these operations, fused or not.
 #pragma once
 
 #include "cpu/filter/tile/tile_loop-inl.h"

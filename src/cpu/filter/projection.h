@@ -1,5 +1,5 @@
 // PCA projection: leading principal components of the points, and the norm of the residual as one
-// more coordinate (docs/exactness.md, section 11).
+// more coordinate (docs/proofs/pca.md, lemma 2).
 #pragma once
 
 #include <algorithm>

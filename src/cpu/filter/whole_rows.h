@@ -1,5 +1,5 @@
 // Points with 8-bit integer coordinates, stored as bytes. Their products are exact, and distance
-// keys computed from them are the canonical ones (docs/exactness.md, section 11).
+// keys computed from them are the canonical ones (docs/proofs/pca.md, lemma 3).
 #pragma once
 
 #include <algorithm>

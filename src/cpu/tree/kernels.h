@@ -22,7 +22,7 @@ struct TreeKernels {
     std::uint64_t (*keys)(const double* q, const double* leaf, double threshold,
                           const metric::Params& params, double* out) = nullptr;
     // Likewise for the point of each box nearest to q: lower bounds of the distance keys of all
-    // points in the box (docs/exactness.md, section 10). A node is d x 2 x node_boxes: for each
+    // points in the box (docs/proofs/tree.md, lemma 1). A node is d x 2 x node_boxes: for each
     // coordinate the lower ends, then the upper ones.
     std::uint64_t (*bounds)(const double* q, const double* node, double threshold,
                             const metric::Params& params, double* out) = nullptr;

@@ -1,4 +1,4 @@
-// Error bounds of the computed phi(v) = (Q' v, |v - Q Q' v|) (docs/exactness.md, section 11), for
+// Error bounds of the computed phi(v) = (Q' v, |v - Q Q' v|) (docs/proofs/pca.md, lemma 2), for
 // both backends.
 #pragma once
 

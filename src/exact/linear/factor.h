@@ -1,7 +1,7 @@
 // The filter's form of a metric with Traits::factored: VI = W L L' W with a diagonal W of powers of
 // two, so that
 //     (q - x)' VI (q - x) = |L' W (q - x)|^2,
-// and bounds on the difference of the two sides as computed (docs/exactness.md).
+// and bounds on the difference of the two sides as computed (docs/proofs/products-gpu.md, lemma 7).
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // The terms of the fused filter's error bound, computed from the measured norms of a vector. Plain
-// host code too: tests/unit attacks the arithmetic without a device. docs/exactness.md derives the
-// bound. In short: v is the exact vector, v^ the rounded one, and rho = |v - v^| is measured. The
-// half norm (half_norm) is h = |v|^2 / 2 - F for l2, or -F. The matrix units compute a = h - <u^,
-// v^>. Then
+// host code too: tests/unit attacks the arithmetic without a device. docs/proofs/products-gpu.md
+// derives the bound. In short: v is the exact vector, v^ the rounded one, and rho = |v - v^| is
+// measured. The half norm (half_norm) is h = |v|^2 / 2 - F for l2, or -F. The matrix units compute
+// a = h - <u^, v^>. Then
 //
 //     a - E <= w <= a + E + 2 F,
 //     w = |v|^2 / 2 - <u, v> (l2), -<u, v>, or -t <c, v> - <u, v> (both less a centre c).

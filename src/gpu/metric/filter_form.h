@@ -12,7 +12,7 @@
 
 namespace kith::gpu {
 
-// Vectors (docs/exactness.md), rounded to fp16 in one or two terms:
+// Vectors (docs/proofs/products.md), rounded to fp16 in one or two terms:
 //
 //   v = (map(x) - centre) * scale              by default
 //   v = (map(x) / |map(x)| - centre) * scale   where `unit`

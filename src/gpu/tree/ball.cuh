@@ -1,6 +1,6 @@
 // Range search in a tree: all points within a bound. A warp owns a query; each lane owns a box of a
 // node, or a point of a leaf. Boxes beyond the bound are pruned. When counting, boxes entirely
-// within it are not opened (docs/exactness.md, section 9).
+// within it are not opened (docs/proofs/radius.md, lemma 4).
 #pragma once
 
 #include "gpu/tree/traverse.cuh"

@@ -1,6 +1,6 @@
 // Nearest neighbours in a tree. A warp owns a query; each lane owns a box of a node, or a point of
 // a leaf. Nodes are visited nearest first, without boxes that cannot hold a neighbour
-// (docs/exactness.md, section 10). Each level's pending boxes are in shared memory.
+// (docs/proofs/tree.md, lemma 2). Each level's pending boxes are in shared memory.
 #pragma once
 
 #include "exact/canonical.h"

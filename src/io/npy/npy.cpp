@@ -14,7 +14,7 @@ namespace kith::io {
 namespace {
 
 // Columns transposed together: a run of 64 elements fills at least a cache line of the output. Long
-// columns use fewer, so that a panel is small beside the block.
+// columns use fewer, so that a panel is small next to the block.
 constexpr std::int64_t most_panel_cols = 64;
 constexpr std::int64_t panels_of_large = 16;
 

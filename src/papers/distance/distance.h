@@ -1,8 +1,8 @@
 // The contract of a distance kernel: the matrix of f32 values of some queries with all points of a
 // chunk.
 //
-// A value is that of the direct filter (gpu/filter/direct/direct.h, docs/exactness.md, section 6).
-// It is the metric's sum (or maximum, or quotient of sums) over the words of both rows, in any
+// A value is that of the direct filter (gpu/filter/direct/direct.h, docs/proofs/direct.md, lemma
+// 3). It is the metric's sum (or maximum, or quotient of sums) over the words of both rows, in any
 // order, at most f32's largest number, plus the point's half norm. For bits it is their count, with
 // the rows' sizes. So the filter's bound holds for every kernel. Kernels of the expanded form
 // (DistanceKernel::expanded) have their own half norms, squares of queries and bound (expanded.h).

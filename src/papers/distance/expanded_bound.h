@@ -1,5 +1,5 @@
 // Error bound of squares of differences by the expanded form, |q|^2 + |x|^2 - 2 <q, x> in f32: a
-// share of each row's own square (docs/exactness.md, section 6). Plain host code too: tests/unit
+// share of each row's own square (docs/proofs/direct.md, lemma 4). Plain host code too: tests/unit
 // attacks it without a device.
 #pragma once
 

@@ -62,7 +62,7 @@ private:
             distance_keys_.load(points_, y, 1, row_);
             const std::int64_t from = std::max<std::int64_t>(0, y + 1 - x);
             part_.progress.add(2 * static_cast<double>(count - from));
-            if (row_.nan()[0]) continue;  // a row with a NaN is nobody's neighbour and has none
+            if (row_.nan()[0]) continue;  // a row with a NaN is in no answer and has none
             distance_keys_.compute(row_, 0, tile_, count, ranks.data());
             if (!part_.symmetric) distance_keys_.load_points(points_, y, 1, single_);
             for (std::int64_t i = from; i < count; ++i) {

@@ -22,7 +22,7 @@ class Index:
     Attributes
     ----------
     trained : bool
-        Whether it is: an index of its own holds nothing.
+        True if it is: an index of its own holds nothing.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Index:
 
     @property
     def trained(self) -> bool:
-        """Whether it holds points."""
+        """True if it holds points."""
         return self._index is not None
 
     def __len__(self) -> int:
@@ -86,7 +86,7 @@ def search(index: Index, queries: Any, k: int, neighbors: Any = None, distances:
     Parameters
     ----------
     index : Index
-        What `build` or `load` returned.
+        The result of `build` or `load`.
     queries : array of shape (q, d)
         As `kith.search` takes them.
     k : int
@@ -101,7 +101,7 @@ def search(index: Index, queries: Any, k: int, neighbors: Any = None, distances:
     Returns
     -------
     (distances, neighbors)
-        Of the queries' kind on their device.
+        Arrays of the queries' kind on their device.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def save(filename: Any, index: Index, include_dataset: bool = True, resources: A
     filename : str or path
         Where to.
     index : Index
-        What `build` or `load` returned.
+        The result of `build` or `load`.
     include_dataset : bool
         Must be True.
     resources : Resources, optional

@@ -63,7 +63,7 @@ def pairwise_distance(X: Any, Y: Any, out: Any = None, metric: str = "euclidean"
 
 
 def _in_rows(array: Any) -> bool:
-    """Whether rows lie one behind the other."""
+    """True if rows lie one after the other."""
     if hasattr(array, "is_contiguous"):
         return bool(array.is_contiguous())
     flags = getattr(array, "flags", None)

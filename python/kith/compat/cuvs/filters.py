@@ -7,7 +7,7 @@ __all__ = ["Prefilter", "from_bitmap", "from_bitset", "no_filter"]
 
 
 class Prefilter:
-    """What `no_filter` gives: all points are searched."""
+    """The result of `no_filter`: all points are searched."""
 
 
 def no_filter() -> Prefilter:

@@ -1,8 +1,8 @@
 """faiss' exact search: ``from kith.compat import faiss``.
 
 Indexes of vectors as they are: `IndexFlat` of every metric, `IndexFlatL2`, `IndexFlatIP`, `IndexBinaryFlat`, maps of ids around
-them, shards and replicas of them, their twins of a GPU; files in faiss' own format, both ways; `knn`, `pairwise_distances` and
-what belongs to them, with faiss' arguments, types and order of results: float32 in, ``(D, I)`` out; distances of `METRIC_L2` are
+them, shards and replicas of them, their twins of a GPU. Files in faiss' own format, both ways; `knn`, `pairwise_distances` and
+what belongs to them. Arguments, types and order of results are faiss': float32 in, ``(D, I)`` out; distances of `METRIC_L2` are
 squared. Vectors and queries may be torch's, on any device, as with ``faiss.contrib.torch_utils``, and then so are the results.
 
 Equal distances come by ascending index, which faiss leaves open. A neighbour that does not exist has index -1 and the largest

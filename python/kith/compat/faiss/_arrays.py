@@ -20,7 +20,7 @@ tensors_by_default = False
 
 
 class WrongArgument(AssertionError, ValueError):
-    """What faiss answers with a bare AssertionError: shapes, types and numbers of arguments. A ValueError, too."""
+    """An error for which faiss has a bare AssertionError: shapes, types and numbers of arguments. A ValueError, too."""
 
 
 @as_defined

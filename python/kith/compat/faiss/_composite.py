@@ -14,7 +14,7 @@ from ._metrics import is_similarity_metric
 
 
 class _Parts:
-    """Indexes of the same dimensions and metric. Whether they are asked by threads of their own means nothing here.
+    """Indexes of the same dimensions and metric. True if they are asked by threads of their own means nothing here.
 
     Whatever vectors they are of: `_of` is the class of the indexes, and of what this is mixed into.
     """

@@ -13,7 +13,7 @@ from ._metrics import METRIC_L2
 from ._others import AnotherKind
 
 def _wrapped(parts: list[str], description: str, inner: str, maps: dict[str, Any]) -> Any:
-    """The map of ids that a description asks for, before or behind the index itself; None where it asks for none."""
+    """The map of ids that a description asks for, before or after the index itself; None where it asks for none."""
     wrappers = [maps[part] for part in parts if part in maps]
     if [part for part in parts if part not in maps] != [inner] or len(wrappers) > 1:
         raise AnotherKind(f"description: {description!r}; expected {inner!r}, with {' or '.join(map(repr, maps))} or not: other "
@@ -98,7 +98,7 @@ def index_binary_factory(d: int, description: str, own_invlists: bool = True) ->
 
 
 def clone_index(index: Any) -> Any:
-    """The same index again, with vectors of its own.
+    """A copy of the index, with vectors of its own.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def downcast_index(index: Any) -> Any:
     Parameters
     ----------
     index : Index or IndexBinary
-        Of any class.
+        For any class.
 
     Returns
     -------

@@ -19,7 +19,7 @@ def knn(xq: Any, xb: Any, k: int, metric: int = METRIC_L2, metric_arg: float = 0
     Parameters
     ----------
     xq, xb : arrays of shape (q, d) and (n, d)
-        Of numpy or torch.
+        An array of numpy or torch.
     k : int
         At least 1.
     metric : int
@@ -62,7 +62,7 @@ def pairwise_distances(xq: Any, xb: Any, metric: int = METRIC_L2, metric_arg: fl
     Parameters
     ----------
     xq, xb : arrays of shape (q, d) and (n, d)
-        Of numpy or torch.
+        An array of numpy or torch.
     metric : int
         METRIC_L2, METRIC_INNER_PRODUCT, ...
     metric_arg : float
@@ -99,7 +99,7 @@ def normalize_L2(x: np.ndarray[Any, Any]) -> None:  # noqa: N802
     Raises
     ------
     ValueError, TypeError
-        Of an array that cannot be written to.
+        For an array that cannot be written to.
 
     Examples
     --------
@@ -200,7 +200,7 @@ def merge_knn_results(Dall: Any, Iall: Any, keep_max: bool = False) -> tuple[Any
     Returns
     -------
     (D, I)
-        Arrays of shape (q, k), of the types of Dall and Iall. Of equal distances the earlier list comes first.
+        Arrays of shape (q, k), of the types of Dall and Iall. For equal distances the earlier list comes first.
 
     Raises
     ------

@@ -119,7 +119,7 @@ class GpuIndexFlat(IndexFlat):
         return int(first) if first.isdigit() else 0
 
     def getResources(self) -> Any:  # noqa: N802
-        """What it was given as resources."""
+        """The resources that it was given."""
         return self._resources
 
     def getNumVecs(self) -> int:  # noqa: N802

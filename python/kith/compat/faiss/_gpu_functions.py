@@ -95,7 +95,7 @@ def pairwise_distance_gpu(res: Any, xq: Any, xb: Any, D: Any = None, metric: int
 
 
 class GpuDistanceParams(Guarded):
-    """What `bfKnn` is to do: pointers of `swig_ptr`, and what they point to."""
+    """The request of `bfKnn`: pointers of `swig_ptr`, and what they point to."""
 
     metric: int = METRIC_L2
     metricArg: float = 0.0  # noqa: N815

@@ -14,7 +14,7 @@ class Guarded:
 
 
 class Owned:
-    """What faiss' objects have as ``this``: who owns the C++ object, of which there is none."""
+    """The ``this`` of faiss' objects: who owns the C++ object, of which there is none."""
 
     def own(self, owned: bool = True) -> bool:
         """Nothing to own."""

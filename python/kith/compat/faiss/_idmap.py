@@ -12,7 +12,7 @@ from ._swig import Int64Vector
 
 
 class MappedIds:
-    """What maps of ids have in common, whatever vectors they are of. Classes have `index`, the index that holds the vectors."""
+    """The common part of maps of ids, whatever vectors they are of. Classes have `index`, the index that holds the vectors."""
 
     index: Any = None
     own_fields: bool = False
@@ -99,7 +99,7 @@ class MappedIds:
         return beside(indices, np.where(places >= 0, self._ids[places], -1) if len(self._ids) else places)
 
     def _places(self, keys: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Of ids the inner index' numbers: of an id that is there more than once the last."""
+        """For ids the inner index' numbers: of an id that is there more than once the last."""
         ids = self._ids
         if self._sorted is None or self._sorted[0] is not ids:
             order = ids.argsort(kind="stable")

@@ -1,4 +1,4 @@
-"""What every index of vectors is: faiss.Index, with faiss' arguments, errors and results."""
+"""The base of every index of vectors: faiss.Index, with faiss' arguments, errors and results."""
 from __future__ import annotations
 
 import sys
@@ -46,7 +46,7 @@ class Index(Guarded):
             raise WrongArgument(f"d is {d}: expected at least 0")
         self.d, self.metric_type = int(d), checked(metric)
 
-    # What an index answers by.
+    # The search of an index.
 
     @property
     def ntotal(self) -> int:
@@ -68,7 +68,7 @@ class Index(Guarded):
     def _not_there(self, what: str) -> RuntimeError:
         return RuntimeError(f"{what} is not there for {type(self).__name__}")
 
-    # What is asked of it.
+    # The questions to it.
 
     def train(self, x: Any, numeric_type: int = Float32) -> None:
         """Nothing to train."""

@@ -1,7 +1,7 @@
 """faiss' files of flat indexes: written as faiss reads them, read as faiss writes them.
 
 An index is four letters that say which, a header (d, ntotal, two unused words, is_trained, metric, the metric's argument
-behind METRIC_L2) and its vectors; an index within another follows its header. Little-endian; vectors have their length
+after METRIC_L2) and its vectors; an index within another follows its header. Little-endian; vectors have their length
 before them.
 """
 from __future__ import annotations
@@ -179,7 +179,7 @@ class _Reader:
         return form.unpack(exactly(self.reader, form.size, what))
 
     def vector(self, dtype: str, expected: int, what: str) -> np.ndarray[Any, Any]:
-        """Of so many elements, as the header said before."""
+        """For this many elements, as the header said before."""
         size, = self.unpack(struct.Struct("<Q"), f"the length of {what}")
         if size != expected:
             raise self.wrong(f"{size} {what}; expected {expected}, by its header")

@@ -16,7 +16,7 @@ from ._metrics import METRIC_GOWER, METRIC_NaNEuclidean, Search, checked, has_na
 
 
 def by_pairs(xq: Any, missing: bool, metric: int) -> bool:
-    """Whether distances ask which coordinates both have, `missing` saying whether a vector lacks one. Where none does,
+    """True if distances ask which coordinates both have, `missing` saying whether a vector lacks one. Where none does,
     NaN-Euclidean is squared Euclidean."""
     return metric == METRIC_GOWER or (metric == METRIC_NaNEuclidean and (missing or has_nan(xq)))
 

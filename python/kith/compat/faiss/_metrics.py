@@ -52,7 +52,7 @@ def _not_negative(x: Any, name: str) -> None:
 
 
 def is_similarity_metric(metric_type: int) -> bool:
-    """Whether larger values of a metric are nearer.
+    """True if larger values of a metric are nearer.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def is_similarity_metric(metric_type: int) -> bool:
     Raises
     ------
     NotImplementedError
-        Of a number that is no metric.
+        For a number that is no metric.
 
     Examples
     --------
@@ -116,5 +116,5 @@ def search_of(metric: int, metric_arg: float) -> Search:
 
 
 def has_nan(x: Any) -> bool:
-    """Whether a coordinate is missing."""
+    """True if a coordinate is missing."""
     return bool(np.isnan(on_host(x)).any())

@@ -9,10 +9,10 @@ from typing import Any
 
 
 class AnotherKind(NotImplementedError):
-    """What belongs to another kind of index than those that search exactly."""
+    """A name that belongs to another kind of index than those that search exactly."""
 
 
-# What a name belongs to, by the first pattern that it fits whole.
+# The kind that a name belongs to, by the first pattern that it fits whole.
 _KINDS = [
     (r"IDSelector\w*|PyCallbackIDSelector|CodeSet", "selectors of ids, which are not there"),
     (r"\w*SearchParameters\w*|search_with_parameters|range_search_with_parameters|search_and_reconstruct_\w+",
@@ -58,12 +58,12 @@ CODES = {
 
 
 def kind_of_name(name: str) -> str | None:
-    """What a name of faiss belongs to that is not there; None: it is no such name."""
+    """The kind that a missing name of faiss belongs to; None: it is no such name."""
     return next((what for pattern, what in _KINDS if re.fullmatch(pattern, name)), None)
 
 
 class _Refusing(type):
-    """Of classes that are names only: making one, or asking for its constants, says why."""
+    """For classes that are names only: making one, or asking for its constants, says why."""
 
     def __call__(cls, *_: Any, **__: Any) -> Any:
         raise AnotherKind(f"faiss.{cls.__name__}: {cls.__doc__}; kith searches vectors as they are, exactly")
@@ -75,7 +75,7 @@ class _Refusing(type):
 
 
 def refusing(name: str) -> Any:
-    """What stands for a name: a class where it begins with a capital, else a function."""
+    """The stand-in of a name: a class where it begins with a capital, else a function."""
     what = kind_of_name(name)
     if what is None:
         raise AttributeError(f"module 'kith.compat.faiss' has no attribute {name!r}")

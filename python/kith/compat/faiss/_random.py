@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-_BLOCKS = 1024  # of arrays of so many elements and more
+_BLOCKS = 1024  # of arrays of this many elements and more
 
 
 def _raw(seed: int) -> Any:

@@ -13,7 +13,7 @@ _PIECE = 1 << 24  # bytes that are read at once: what a header claims is not all
 
 
 class IOWriter:
-    """What bytes are written to."""
+    """The destination of bytes."""
 
     name: str = ""
 
@@ -25,14 +25,14 @@ class IOWriter:
         """Hands on what is held."""
 
     def __call__(self, ptr: Pointer, size: int, nitems: int) -> int:
-        """Writes so many items of so many bytes; returns how many they were."""
+        """Writes this many items of this many bytes; returns how many they were."""
         array = on_host(ptr.array)
         self.write_bytes(array.reshape(-1).view(np.uint8)[:size * nitems].tobytes())
         return nitems
 
 
 class IOReader:
-    """What bytes are read from."""
+    """The source of bytes."""
 
     name: str = ""
 
@@ -41,7 +41,7 @@ class IOReader:
         raise NotImplementedError
 
     def __call__(self, ptr: Pointer, size: int, nitems: int) -> int:
-        """Reads so many items of so many bytes; returns how many were there."""
+        """Reads this many items of this many bytes; returns how many were there."""
         found = self.read_bytes(size * nitems)
         whole = len(found) // size if size else 0
         ptr.array.reshape(-1).view(np.uint8)[:whole * size] = np.frombuffer(found, np.uint8)[:whole * size]

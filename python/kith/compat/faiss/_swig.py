@@ -1,4 +1,4 @@
-"""What scripts use of faiss' C++ side: pointers to arrays, std::vectors, and settings that an exact search does not need."""
+"""The part of faiss' C++ side that scripts use: pointers to arrays, std::vectors, and settings that an exact search does not need."""
 from __future__ import annotations
 
 import os
@@ -12,12 +12,12 @@ from .._values import is_tensor
 from ._arrays import WrongArgument
 from ._guarded import Guarded
 
-# Of faiss' interface, which this follows.
+# For faiss' interface, which this follows.
 FAISS_VERSION_MAJOR, FAISS_VERSION_MINOR, FAISS_VERSION_PATCH = 1, 15, 1
 
 
 class Pointer:
-    """What `swig_ptr` gives: the array that it points into."""
+    """The result of `swig_ptr`: the array that it points into."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -29,7 +29,7 @@ def swig_ptr(a: Any) -> Pointer:
     Parameters
     ----------
     a : array
-        Of numpy or torch, C-contiguous; stays where it is.
+        An array of numpy or torch, C-contiguous; stays where it is.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def rev_swig_ptr(ptr: Pointer, n: int) -> Any:
     Parameters
     ----------
     ptr : Pointer
-        Of `swig_ptr`, or ``data()`` of a vector.
+        Pointers of `swig_ptr`, or ``data()`` of a vector.
     n : int
         How many.
 
@@ -95,7 +95,7 @@ class _Vector:
 
     @property
     def _values(self) -> np.ndarray[Any, Any]:
-        """The elements, in place; behind them is room for more."""
+        """The elements, in place; after them is room for more."""
         return self._room[:self._size]
 
     @_values.setter
@@ -209,7 +209,7 @@ def vector_to_array(v: Any) -> np.ndarray[Any, Any]:
     Parameters
     ----------
     v : Float32Vector, Int64Vector, ...
-        Of `codes`, `id_map`, `VectorIOWriter.data`.
+        Members `codes`, `id_map`, `VectorIOWriter.data`.
 
     Returns
     -------
@@ -237,9 +237,9 @@ def copy_array_to_vector(a: Any, v: Any) -> None:
     Parameters
     ----------
     a : array of shape (n,)
-        Of the vector's type.
+        An array of the vector's type.
     v : Float32Vector, Int64Vector, ...
-        What it held is gone.
+        Its contents are gone.
 
     Raises
     ------
@@ -294,7 +294,7 @@ def omp_set_num_threads(num_threads: int) -> None:
 
 
 def omp_get_max_threads() -> int:
-    """What `omp_set_num_threads` was told, else the processors.
+    """The number that `omp_set_num_threads` was given, else the processors.
 
     Returns
     -------
@@ -315,7 +315,7 @@ def popcount64(x: int) -> int:
     Parameters
     ----------
     x : int
-        Of 64 bits.
+        An integer of 64 bits.
 
     Returns
     -------
@@ -351,7 +351,7 @@ def swig_version() -> int:
 
 
 def get_compile_options() -> str:
-    """What this is.
+    """The name of this build.
 
     Returns
     -------
@@ -384,7 +384,7 @@ class SIMDConfig:
 
     @staticmethod
     def is_simd_level_available(level: int) -> bool:
-        """Of SIMDLevel_NONE alone."""
+        """For SIMDLevel_NONE alone."""
         return level == SIMDLevel_NONE
 
     @staticmethod

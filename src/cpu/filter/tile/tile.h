@@ -112,7 +112,8 @@ struct TileKernels {
 const TileKernels& tile_kernels(Isa isa);
 
 // Step::dot on pairs of bf16, stored as the bits of words. Products are added in f32, rounded to
-// nearest, in the order of the instruction (docs/exactness.md, section 6). Denormals count as zero.
+// nearest, in the order of the instruction (docs/proofs/products.md, lemma 3). Denormals count as
+// zero.
 struct PairKernels {
     Tiles tiles;
     // See TileKernels::round_row; writes (d + 1) / 2 pairs.

@@ -27,7 +27,7 @@ const char* nearest(NearestCall& call, const strategy::Queries& queries, strateg
 constinit const Strategy strategies::gemm_i8{
     .facts = {.name = "gemm-i8",
               .path = Path::gemm_i8,
-              .what = "a product of whole numbers of 8 bits filters, then one of 16 or f32",
+              .what = "an int8 product filters, then one of int16 or f32",
               .obstacle = obstacle,
               .bytes = bytes,
               .tile = filter_tile},

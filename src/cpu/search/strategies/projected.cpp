@@ -27,7 +27,7 @@ constinit const Strategy strategies::projected{
         {.name = "projected",
          .path = Path::projected,
          .what =
-             "products along the directions in which points differ most, then of all coordinates",
+             "products along principal components, then of all coordinates",
          .obstacle = obstacle,
          .bytes = bytes,
          .tile = filter_tile},

@@ -1,5 +1,5 @@
-// Decides which distance keys are within a radius of reported distances (docs/exactness.md, section
-// 9).
+// Decides which distance keys are within a radius of reported distances (docs/proofs/radius.md,
+// lemma 1).
 #pragma once
 
 #include <cmath>

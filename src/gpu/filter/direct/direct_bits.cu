@@ -50,7 +50,7 @@ constexpr float start_value = 0x1p23f;
 //     jaccard  (S - 2 I) / (S - I) <= T, which is I >= S (1 - T) / (2 - T),
 //     dice     (S - 2 I) / S <= T.
 // Each is linear in I and the point's size. `slope` and `least` are lowered by more than the
-// rounding of these lines and of the test (docs/exactness.md, section 6).
+// rounding of these lines and of the test (docs/proofs/direct-coarse.md, lemma 4).
 struct __align__(16) QueryTerms {
     float threshold, size, slope, least;
 };

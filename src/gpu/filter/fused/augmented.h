@@ -7,9 +7,10 @@
 // initial value, and a - T < 0 shows in the sign bit: one LOP3 tests two values, while FMNMX takes
 // one at half the rate.
 //
-// Three terms of eight bits hold an f32 exactly, and bf16 has its range. docs/exactness.md, section
-// 7, derives the effect on the bound. The products have `augmented_step` more coordinates
-// (FilterForm::gamma). gamma |T| more is charged to the query, so its E and T grow here.
+// Three terms of eight bits hold an f32 exactly, and bf16 has its range.
+// docs/proofs/products-gpu.md, lemma 4, derives the effect on the bound. The products have
+// `augmented_step` more coordinates (FilterForm::gamma). gamma |T| more is charged to the query, so
+// its E and T grow here.
 #pragma once
 
 #include <cuda_runtime.h>

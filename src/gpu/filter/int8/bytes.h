@@ -1,4 +1,4 @@
-// int8 vectors of the fused filter (docs/exactness.md, section 11). They take half the bytes of
+// int8 vectors of the fused filter (docs/proofs/int8.md, lemma 1). They take half the bytes of
 // fp16, have twice its product rate, and their sums are exact. Their values are lower bounds of the
 // fp16 values.
 #pragma once

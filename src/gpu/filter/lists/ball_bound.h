@@ -1,5 +1,5 @@
 // Filter values that a range query excludes, and upper values that it includes, from bounds on the
-// distance keys within the radius (docs/exactness.md, section 9). Plain host code too: tests/unit
+// distance keys within the radius (docs/proofs/radius.md, lemma 5). Plain host code too: tests/unit
 // attacks the arithmetic without a device.
 #pragma once
 

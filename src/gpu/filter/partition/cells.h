@@ -1,7 +1,7 @@
-// Half-space partition: cells of points, and the cells that a query may skip (docs/exactness.md,
-// section 13). A cell is a range of positions with points near each other. Queries come in groups.
-// A group and a cell define a direction w from one to the other. For a query u and the points v of
-// the cell
+// Half-space partition: cells of points, and the cells that a query may skip
+// (docs/proofs/partition.md, lemma 3). A cell is a range of positions with points near each other.
+// Queries come in groups. A group and a cell define a direction w from one to the other. For a
+// query u and the points v of the cell
 //
 //     |u - v| >= (<u, w> - max <v, w>) / |w|.
 //

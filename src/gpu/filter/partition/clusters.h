@@ -1,5 +1,5 @@
 // Ball-cover partition: clusters of points, and the clusters that a query of the fused filter may
-// skip (docs/exactness.md, section 12). A cluster is a range of positions: the points that are
+// skip (docs/proofs/partition.md, lemma 1). A cluster is a range of positions: the points that are
 // nearer to its centre, a vector of the filter, than to other centres. R is the largest distance of
 // its points from the centre. No point of the cluster is nearer to a query than the centre's
 // distance less R. The values a of the pairs follow from that distance. If all of them are above

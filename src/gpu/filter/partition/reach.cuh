@@ -1,5 +1,5 @@
 // The pruning bound (reach) of a query: how far away a point may be with a filter value within the
-// query's threshold (docs/exactness.md, section 12).
+// query's threshold (docs/proofs/partition.md, lemma 1).
 #pragma once
 
 #include "gpu/primitives/f32.h"
@@ -31,7 +31,7 @@ __device__ __forceinline__ double room_of_longest(double gamma, double norm2) {
 }
 
 // Bounds for the values of a query's vector u. A pair's value is within the threshold only if |u -
-// v| is within a root (docs/exactness.md, section 12).
+// v| is within a root (docs/proofs/partition.md, lemma 1).
 struct QueryReach {
     double nearest, room;  // |u|^2 less the accumulation error of the centre's value by it; the
                            // query's share under the root

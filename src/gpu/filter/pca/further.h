@@ -1,5 +1,5 @@
 // Residual stages (further columns): a PCA projection's candidates are tightened with further
-// principal components (docs/exactness.md, section 11). A stage has short rows of quantized
+// principal components (docs/proofs/pca.md, lemma 6). A stage has short rows of quantized
 // coordinates, int4 for points and int8 for queries, and the norms for the bound. Plain host code
 // too: tests/unit attacks the arithmetic without a device.
 #pragma once

@@ -1,6 +1,6 @@
 // The PCA projection of the fused filter's vectors: coordinates along the leading principal
 // components (directions), plus the length of the remainder as one more coordinate
-// (docs/exactness.md, section 11). The result is a filter of far fewer dimensions, with values that
+// (docs/proofs/pca.md, lemma 4). The result is a filter of far fewer dimensions, with values that
 // are lower bounds of the full-dimensional ones.
 #pragma once
 

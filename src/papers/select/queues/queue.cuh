@@ -10,7 +10,7 @@
 //   capacity(k)               positions of workspace per row
 //   head()                    the largest entry kept: only smaller ones may enter; packed_end until
 //                             k have entered
-//   insert(wanted, x)         called by all lanes of a warp together; takes x if it is wanted,
+//   insert(wanted, x)         called by all lanes of a warp together; takes x if `wanted`,
 //                             which implies x < head()
 //   entry(p)                  the entries kept, 0 <= p < k, in unspecified order; packed_end if
 //                             fewer have entered

@@ -33,7 +33,7 @@ class _Later:
 
 
 class _Class(type):
-    """Of classes of other kinds of index: for isinstance, and for files that name their constants."""
+    """For classes of other kinds of index: for isinstance, and for files that name their constants."""
 
     def __call__(cls, *_: Any, **__: Any) -> Any:
         raise _ours.AnotherKind(cls.__name__)

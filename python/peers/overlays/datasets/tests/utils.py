@@ -1,4 +1,4 @@
-"""What test_search.py asks of its utilities."""
+"""The utilities that test_search.py uses."""
 import unittest
 from typing import Any
 

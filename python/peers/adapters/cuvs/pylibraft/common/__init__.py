@@ -5,7 +5,7 @@ import numpy as np
 
 
 class device_ndarray(np.ndarray):  # noqa: N801
-    """What cuVS takes and returns."""
+    """The arrays that cuVS takes and returns."""
 
     def __new__(cls, array: Any) -> Any:
         return np.array(array, order="K").view(cls)

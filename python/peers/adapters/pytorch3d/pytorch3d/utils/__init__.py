@@ -1,4 +1,4 @@
-"""What of pytorch3d's utilities its tests of neighbours use."""
+"""The utilities of pytorch3d that its tests of neighbours use."""
 import os
 
 __path__.append(os.path.join(os.environ["KITH_PEERS_SUITE"], "pytorch3d", "utils"))
