@@ -72,7 +72,7 @@ private:
     std::shared_ptr<const Plan> plan(std::int64_t q, std::int64_t k, bool graph,
                                      ElementType query_type, const Options& call, double share,
                                      bool& fresh) const;
-    // Beside the forms that searches have made of the points on a GPU, if there is a budget. Where
+    // With the forms that searches have made of the points on a GPU, if there is a budget. Where
     // tiles would be smaller for them, it releases them.
     Plan make_plan(std::int64_t q, std::int64_t k, bool graph, ElementType query_type,
                    const Options& call, double share, bool all_points = false) const;
