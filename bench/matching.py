@@ -20,6 +20,7 @@ import argparse
 import ctypes
 import json
 import os
+import pathlib
 import statistics
 import sys
 import time
@@ -37,6 +38,10 @@ except ImportError:  # which --arrays does without
 
 import kith  # noqa: E402
 from drivers import compiled, machine  # noqa: E402
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "baselines"))
+
+import run_head  # noqa: E402
 
 RATIO, PIXELS = 0.8, 2
 VL_FLOAT, VL_L2 = 1, 1
@@ -276,11 +281,12 @@ def main():
         np.savez_compressed(args.save, points=corpus.astype(np.uint8), queries=queries.astype(np.uint8))
         return
     if args.arrays:
-        result = {"kith": kith.__version__, **machine(), "device": args.device, "rounds": args.rounds, "fig6": measure_device(args)}
+        result = {**run_head.head(args.device), "kith": kith.__version__, **machine(), "asked": args.device, "rounds": args.rounds,
+                  "fig6": measure_device(args)}
     else:
         cv2.setNumThreads(1)
         Forest.library = ctypes.CDLL("libvl.so.1")
-        result = {"kith": kith.__version__, "opencv": cv2.__version__, **machine(), "threads": 1, "rounds": args.rounds,
+        result = {**run_head.head(), "kith": kith.__version__, "opencv": cv2.__version__, **machine(), "threads": 1, "rounds": args.rounds,
                   "ratio": RATIO, "pixels": PIXELS}
         for part in args.part:
             result[part] = {"pairs": measure_pairs, "fig6": measure_fig6}[part](args)

@@ -31,6 +31,10 @@ import kith  # noqa: E402
 from drivers import compiled, machine  # noqa: E402
 from kith import information  # noqa: E402
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "baselines"))
+
+import run_head  # noqa: E402
+
 EXAMPLE = pathlib.Path(__file__).resolve().parents[1] / "examples" / "python" / "plot_retrieval.py"
 K = 10
 
@@ -167,7 +171,8 @@ def main():
         np.savez_compressed(args.save, labels=names["labels"], **scales)
         return
     measure = measure_time if args.device == "cpu" else measure_device
-    result = {"kith": kith.__version__, **machine(), "device": args.device, "time": measure(names["sets"], args)}
+    result = {**run_head.head(args.device), "kith": kith.__version__, **machine(), "asked": args.device,
+              "time": measure(names["sets"], args)}
     if args.precision is not None:
         result["precision"] = measure_precision(names, args.precision or ["nearest"], args)
     result["load_after"] = os.getloadavg()

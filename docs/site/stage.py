@@ -15,7 +15,7 @@ import shutil
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/adr/*.md")
+PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/papers/*.md", "docs/adr/*.md")
 LINK = re.compile(r"(?<=\]\()([^)#\s:]+)(?=[)#])")
 LANGUAGES = {".h": "cpp", ".cpp": "cpp", ".cu": "cuda", ".c": "c", ".py": "python", ".json": "json", ".def": "cpp"}
 
