@@ -245,9 +245,9 @@ def measure_device(args):
     for kind in (np.uint8, np.float32):
         points, asked = held["points"].astype(kind), held["queries"].astype(kind)
         want = kith.search(points, asked, max(args.k), device="cpu")
-        index = kith.Index(points, device=args.device)
-        for k in args.k:
-            calls = {"points given": lambda: kith.search(points, asked, k, device=args.device),
+        for k, path in [(k, path) for k in args.k for path in ("", *args.path)]:
+            index = kith.Index(points, device=args.device, path=path)
+            calls = {"points given": lambda: kith.search(points, asked, k, device=args.device, path=path),
                      "Index": lambda: index.search(asked, k)}
             for name, call in calls.items():
                 taken = []
@@ -258,7 +258,7 @@ def measure_device(args):
                         taken.append(time.perf_counter() - start)
                 same = bool(np.array_equal(found.indices, want.indices[:, :k])
                             and np.array_equal(found.distances, want.distances[:, :k]))
-                rows.append({"k": k, "elements": np.dtype(kind).name, "search": f"kith, {name}",
+                rows.append({"k": k, "elements": np.dtype(kind).name, "search": f"{path or 'kith'}, {name}",
                              "seconds": statistics.median(taken), "path": found.report.path, "as_on_a_cpu": same})
                 print(f"k {k:3}  {rows[-1]['elements']:8} {rows[-1]['search']:20} {rows[-1]['seconds'] * 1e3:9.3f} ms, "
                       f"{found.report.path}{'' if same else ', OTHER THAN ON A CPU'}", flush=True)
@@ -274,6 +274,8 @@ def main():
     parser.add_argument("--save", metavar="FILE", help="keep the features of fig6 there, and do no more")
     parser.add_argument("--arrays", metavar="FILE", help="take them from there")
     parser.add_argument("--device", default="cuda", help="of --arrays")
+    parser.add_argument("--path", nargs="+", default=[], metavar="NAME", help="of --arrays: these paths beside kith's own choice, such as "
+                        "sismanis-segments, register-tiled+truncated-bitonic")
     parser.add_argument("--json")
     args = parser.parse_args()
     if args.save:

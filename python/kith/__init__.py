@@ -5,6 +5,7 @@
 >>> distances, indices = kith.search(points, points[:5], k=10, metric="euclidean")
 
 `search` and `graph` answer one call, `Index` prepares points for many, `radius` gives all points within a radius (`radius_blocks` and `radius_csr` more than fit into memory),
+`plan` says what a call would do, `paths` and `selectors` what can be asked for by name,
 `search_batches` answers many small searches at once, `distances` gives the whole matrix, `match` what belongs together in two sets, `recommend` what users with
 much the same preferences have, `retrieve` images by their patches, `topk` selects, `verify` says whether given neighbours are the true ones.
 `kith.information` estimates entropy and mutual information; `kith.sklearn`, `kith.torch` and `kith.compat` have the interfaces
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ._index import Index
     from ._match import Matches, match
     from ._missing import MissingValuesWarning
+    from ._plan import Path, Plan, Selector, paths, plan, plan_topk, selectors
     from ._radius import RadiusCounts, RadiusNeighbors, radius, radius_counts, radius_graph
     from ._radius_blocks import RadiusBlock, radius_blocks, radius_csr
     from ._recommend import Recommendations, recommend
@@ -36,10 +38,10 @@ if TYPE_CHECKING:
     from ._topk import topk
     from ._verify import Verification, verify
 
-__all__ = ["Cancelled", "DeviceError", "Index", "Matches", "MissingValuesWarning", "Neighbors", "RadiusBlock", "RadiusCounts", "RadiusNeighbors",
-           "Recommendations", "Report", "Retrieved", "TopK", "Verification", "__version__", "distances", "graph", "image_features",
-           "info", "inverse_covariance", "match", "radius", "radius_blocks", "radius_counts", "radius_csr", "radius_graph",
-           "recommend", "retrieve", "search", "search_batches", "topk", "variances", "verify"]
+__all__ = ["Cancelled", "DeviceError", "Index", "Matches", "MissingValuesWarning", "Neighbors", "Path", "Plan", "RadiusBlock", "RadiusCounts", "RadiusNeighbors",
+           "Recommendations", "Report", "Retrieved", "Selector", "TopK", "Verification", "__version__", "distances", "graph", "image_features",
+           "info", "inverse_covariance", "match", "paths", "plan", "plan_topk", "radius", "radius_blocks", "radius_counts", "radius_csr", "radius_graph",
+           "recommend", "retrieve", "search", "search_batches", "selectors", "topk", "variances", "verify"]
 
 # Where each name is: those above once more, for who runs the program.
 _NAMES = {name: module for module, names in {
@@ -49,6 +51,7 @@ _NAMES = {name: module for module, names in {
     "_index": ("Index",),
     "_match": ("Matches", "match"),
     "_missing": ("MissingValuesWarning",),
+    "_plan": ("Path", "Plan", "Selector", "paths", "plan", "plan_topk", "selectors"),
     "_radius": ("RadiusCounts", "RadiusNeighbors", "radius", "radius_counts", "radius_graph"),
     "_radius_blocks": ("RadiusBlock", "radius_blocks", "radius_csr"),
     "_recommend": ("Recommendations", "recommend"),
