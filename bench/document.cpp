@@ -69,12 +69,9 @@ Json number(double x) {
 
 Json head(const std::string& device, bool quick) {
     const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-    Json document{{"device", device},
-                  {"date", fmt::format("{:%Y-%m-%d}", fmt::gmtime(now))},
-                  {"quick", quick},
-                  {"version", KITH_VERSION},
-                  {"sources", sources},
-                  {"command", command_line}};
+    Json document{{"device", device},   {"date", fmt::format("{:%Y-%m-%d}", fmt::gmtime(now))},
+                  {"quick", quick},     {"version", KITH_VERSION},
+                  {"sources", sources}, {"command", command_line}};
     if (gpu::device_count() > 0) document["driver"] = driver_version();
     document["build"] = kith::build_info();
     return document;

@@ -22,7 +22,8 @@ Json head(const std::string& device, bool quick);
 bool is_of_run(const std::string& field);
 // Whole before it takes the place of the one before: a run that ends early leaves one of both.
 void write(const Json& document, const std::string& file);
-// A document that was written, from which this run takes times: what it writes names the sources of both. Throws bad_file.
+// A document that was written, from which this run takes times: what it writes names the sources of both. Throws
+// bad_file.
 Json read(const std::string& file);
 
 }  // namespace kith::bench

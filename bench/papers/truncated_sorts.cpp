@@ -139,7 +139,8 @@ void bitonic_merge(SortEntry* run, std::size_t size, bool up) {
             if ((i & apart) == 0 && (run[i + apart] < run[i]) == up) std::swap(run[i], run[i + apart]);
 }
 
-// Runs of k, up and down alternately; of two the smaller one of each pair of places stays, which is a bitonic run again.
+// Runs of k, up and down alternately; of two the smaller one of each pair of places stays, which is a bitonic run
+// again.
 void bitonic(Entries& e, std::int64_t k) {
     const std::size_t run = std::bit_ceil(static_cast<std::size_t>(k));
     const SortEntry last{std::numeric_limits<float>::infinity(), std::numeric_limits<std::int32_t>::max()};

@@ -37,8 +37,8 @@ std::vector<std::tuple<std::string, bool, std::int64_t, std::int64_t, std::strin
 }
 
 ElementType element_named(const std::string& name) {
-    for (const ElementType type : {ElementType::f32, ElementType::f64, ElementType::f16, ElementType::bf16,
-                                   ElementType::i8, ElementType::u8})
+    for (const ElementType type :
+         {ElementType::f32, ElementType::f64, ElementType::f16, ElementType::bf16, ElementType::i8, ElementType::u8})
         if (name == kith::name(type)) return type;
     throw Error(ErrorCode::invalid_argument, "type: '" + name + "'; expected f32, f64, f16, bf16, i8 or u8");
 }
@@ -73,8 +73,8 @@ nb::tuple plan_of_topk(std::int64_t rows, std::int64_t cols, std::int64_t k, con
 void add_plan(nb::module_& module) {
     module.def("paths", path_list);
     module.def("selectors", selector_list);
-    module.def("plan", plan_of, nb::arg("n"), nb::arg("q"), nb::arg("d"), nb::arg("k"), nb::arg("type"), nb::arg("graph"),
-               nb::arg("prepared"), nb::arg("machine"), nb::arg("metric"), nb::arg("settings"));
+    module.def("plan", plan_of, nb::arg("n"), nb::arg("q"), nb::arg("d"), nb::arg("k"), nb::arg("type"),
+               nb::arg("graph"), nb::arg("prepared"), nb::arg("machine"), nb::arg("metric"), nb::arg("settings"));
     module.def("plan_topk", plan_of_topk, nb::arg("rows"), nb::arg("cols"), nb::arg("k"), nb::arg("type"),
                nb::arg("largest"), nb::arg("sorted"), nb::arg("settings"));
 }
