@@ -13,9 +13,9 @@ import numpy as np
 import kith
 
 # %%
-# What can be asked for is a list. A GPU's selectors come from Garcia et al. 2008 to Hanak 2023, where this build has them and
-# this machine a GPU.
-gpu = "none:" not in kith.info().split("\ngpu ")[-1].splitlines()[0] and "cuda:0" in kith.info()
+# A list has the names that can be asked for. A GPU's selectors reach from Garcia et al. 2008 to Hanak 2023, if this build has
+# them and this machine a GPU.
+gpu = "\ncuda:0 " in kith.info()
 selectors = [selector for selector in kith.selectors() if selector.on_gpu == gpu]
 for selector in selectors[:8]:
     most = selector.max_k or "n"
@@ -60,4 +60,4 @@ axis.grid(alpha=0.3)
 plt.show()
 
 # %%
-# `The papers <../docs/papers.html>`__ and `selection <../docs/selection.html>`__ have the measurements on GPUs.
+# :doc:`/docs/papers` and :doc:`/docs/selection` have the measurements on GPUs.
