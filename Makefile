@@ -10,7 +10,10 @@ FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 export UPGRADE
 
-.PHONY: help demo build install test wheel test-python peers-tests bench packages docs gpu-test gpu-test-python sanitize fuzz mutants check-contributing \
+FOLDER ?= $(BUILD)/papers
+SECONDS ?= 600
+
+.PHONY: help demo build install test wheel test-python peers-tests bench papers packages docs gpu-test gpu-test-python sanitize fuzz mutants check-contributing \
     format format-check lint prose clean deps test-deps bench-deps configure
 
 # The last line of a build that was left without HDF5: what brings it.
@@ -72,6 +75,13 @@ bench: deps bench-deps  ## named workloads timed, beside whichever baselines are
 	@cmake --preset $(PRESET) -B build/shared -D BUILD_SHARED_LIBS=ON -D KITH_CLI=OFF -D KITH_TESTS=OFF -D KITH_FUZZ=OFF
 	cmake --build build/shared -j $(JOBS) --target kith kith_bench
 	scripts/bench build/shared $(ARGS)
+
+papers: deps  ## the papers' figures and tables, in parts of SECONDS=600: FOLDER=build/$(PRESET)/papers, and drawn
+	scripts/install-deps bench papers plot
+	cmake --preset $(PRESET) -D KITH_PAPERS=ON -D KITH_BENCH=ON
+	cmake --build $(BUILD) -j $(JOBS) --target kith_bench
+	@! command -v nvcc > /dev/null || { cmake --preset counted -B $(BUILD)-counted && cmake --build $(BUILD)-counted -j $(JOBS) --target kith_bench; }
+	scripts/papers $(BUILD) $(FOLDER) $(SECONDS)
 
 sanitize:  ## the tests under the address, undefined-behaviour and thread sanitizers
 	$(MAKE) test PRESET=asan

@@ -30,6 +30,7 @@ from kith._search import _outputs
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "baselines"))
 import library as c_interface  # noqa: E402
+import run_head  # noqa: E402
 
 BLOCK = 50
 
@@ -141,7 +142,7 @@ def main():
         print("    of which " + "  ".join(f"{part} {value:.1f}" for part, value in row["parts"].items()))
         rows.append(row)
     if settings.json:
-        pathlib.Path(settings.json).write_text(json.dumps({"device": settings.device, "rows": rows}, indent=1))
+        pathlib.Path(settings.json).write_text(json.dumps({**run_head.head(settings.device), "rows": rows}, indent=1))
 
 
 if __name__ == "__main__":

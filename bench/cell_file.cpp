@@ -18,7 +18,7 @@ CellFile::CellFile(Json document, std::string cells, std::string name, bool resu
         const Json before = read(name_);
         if (!before.is_object()) throw Error(ErrorCode::bad_file, name_ + ": is no document of results");
         for (const auto& [field, value] : document_.items())
-            if (field != "date" && field != "version" && field != "build" && before.value(field, Json()) != value)
+            if (!is_of_run(field) && before.value(field, Json()) != value)
                 throw Error(ErrorCode::bad_file, fmt::format("{}: of {} {}; this is {}", name_, field,
                                                              before.value(field, Json()).dump(), value.dump()));
         known = before.value(cells_, known);

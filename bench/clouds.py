@@ -8,13 +8,19 @@ cannot be imported is left out and named.
 """
 import argparse
 import json
+import pathlib
 import statistics
+import sys
 import time
 
 import torch
 
 import kith
 import kith.torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "baselines"))
+
+import run_head  # noqa: E402
 
 
 def parse():
@@ -144,7 +150,7 @@ def main():
         print(f"the best of the others over kith: {min(others) / kiths:.2f}")
     if settings.json:
         with open(settings.json, "w") as out:
-            json.dump({"settings": vars(settings), "where": where, "rows": rows}, out, indent=1)
+            json.dump({**run_head.head(settings.device), "settings": vars(settings), "where": where, "rows": rows}, out, indent=1)
 
 
 if __name__ == "__main__":

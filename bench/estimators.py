@@ -18,6 +18,7 @@ import argparse
 import json
 import math
 import os
+import pathlib
 import platform
 import sys
 import time
@@ -26,6 +27,10 @@ import numpy as np
 
 import kith
 from kith import information
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "baselines"))
+
+import run_head  # noqa: E402
 
 CORRELATION = -0.5 * math.log(1 - 0.36)  # nats that a pair of coordinates has
 
@@ -168,7 +173,8 @@ def main():
         draw(known["rows"], args.drawing, f"over {known['repeats']} draws of {known['samples']:,} samples, k {known['k']}")
         return 0
 
-    what = {"kith": kith.__version__, "machine": platform.machine(), "processors": len(os.sched_getaffinity(0)), "device": args.device, "k": args.k}
+    what = {**run_head.head(args.device), "kith": kith.__version__, "machine": platform.machine(),
+            "processors": len(os.sched_getaffinity(0)), "asked": args.device, "k": args.k}
     if args.speed:
         what |= {"samples": args.speed}
     else:

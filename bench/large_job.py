@@ -13,9 +13,14 @@ import json
 import pathlib
 import shutil
 import subprocess
+import sys
 import time
 
 import numpy
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "baselines"))
+
+import run_head  # noqa: E402
 
 COLUMNS, CENTRES, FILES, QUERIES, K = 96, 10_000, 16, 10_000, 100
 
@@ -51,7 +56,7 @@ def main():
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     record = {"rows": arguments.rows // FILES * FILES, "columns": COLUMNS, "type": "u8", "queries": QUERIES, "k": K,
-              "device": arguments.device, "seconds": {}}
+              "asked": arguments.device, **run_head.head(arguments.device), "seconds": {}}
 
     def timed(step, function):
         start = time.monotonic()

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "document.h"
+#include "gpu/backend.h"
 #include "machine/parallel.h"
 #include "machine_limits.h"
 #include "papers/study.h"
@@ -218,14 +219,12 @@ void run_all(const std::vector<Workload>& workloads, const Args& args) {
         results.push_back(to_json(r, floor));
     }
     if (args.json.empty()) return;
-    const Json document{
-        {"version", KITH_VERSION},
-        {"build", kith::build_info()},
-        {"metric", kith::name(metric)},
-        {"formula", args.formula},
-        {"repeat", args.repeat},
-        {"limits", {{"flops", 2 * limits.multiply_adds}, {"bytes_per_s", limits.bytes}, {"how", limits.how}}},
-        {"results", results}};
+    Json document = kith::bench::head(on_cpu ? "cpu" : kith::gpu::device_info(plan.device).name, args.quick);
+    document["metric"] = kith::name(metric);
+    document["formula"] = args.formula;
+    document["repeat"] = args.repeat;
+    document["limits"] = {{"flops", 2 * limits.multiply_adds}, {"bytes_per_s", limits.bytes}, {"how", limits.how}};
+    document["results"] = results;
     kith::bench::write(document, args.json);
 }
 
@@ -341,6 +340,7 @@ int run_main(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    kith::bench::set_command(argc, argv);
     try {
         return run_main(argc, argv);
     } catch (const kith::Error& e) {

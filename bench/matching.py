@@ -20,6 +20,7 @@ import argparse
 import ctypes
 import json
 import os
+import pathlib
 import statistics
 import sys
 import time
@@ -37,6 +38,10 @@ except ImportError:  # which --arrays does without
 
 import kith  # noqa: E402
 from drivers import compiled, machine  # noqa: E402
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "baselines"))
+
+import run_head  # noqa: E402
 
 RATIO, PIXELS = 0.8, 2
 VL_FLOAT, VL_L2 = 1, 1
@@ -240,9 +245,9 @@ def measure_device(args):
     for kind in (np.uint8, np.float32):
         points, asked = held["points"].astype(kind), held["queries"].astype(kind)
         want = kith.search(points, asked, max(args.k), device="cpu")
-        index = kith.Index(points, device=args.device)
-        for k in args.k:
-            calls = {"points given": lambda: kith.search(points, asked, k, device=args.device),
+        for k, path in [(k, path) for k in args.k for path in ("", *args.path)]:
+            index = kith.Index(points, device=args.device, path=path)
+            calls = {"points given": lambda: kith.search(points, asked, k, device=args.device, path=path),
                      "Index": lambda: index.search(asked, k)}
             for name, call in calls.items():
                 taken = []
@@ -253,7 +258,7 @@ def measure_device(args):
                         taken.append(time.perf_counter() - start)
                 same = bool(np.array_equal(found.indices, want.indices[:, :k])
                             and np.array_equal(found.distances, want.distances[:, :k]))
-                rows.append({"k": k, "elements": np.dtype(kind).name, "search": f"kith, {name}",
+                rows.append({"k": k, "elements": np.dtype(kind).name, "search": f"{path or 'kith'}, {name}",
                              "seconds": statistics.median(taken), "path": found.report.path, "as_on_a_cpu": same})
                 print(f"k {k:3}  {rows[-1]['elements']:8} {rows[-1]['search']:20} {rows[-1]['seconds'] * 1e3:9.3f} ms, "
                       f"{found.report.path}{'' if same else ', OTHER THAN ON A CPU'}", flush=True)
@@ -269,6 +274,8 @@ def main():
     parser.add_argument("--save", metavar="FILE", help="keep the features of fig6 there, and do no more")
     parser.add_argument("--arrays", metavar="FILE", help="take them from there")
     parser.add_argument("--device", default="cuda", help="of --arrays")
+    parser.add_argument("--path", nargs="+", default=[], metavar="NAME", help="of --arrays: these paths beside kith's own choice, such as "
+                        "sismanis-segments, register-tiled+truncated-bitonic")
     parser.add_argument("--json")
     args = parser.parse_args()
     if args.save:
@@ -276,11 +283,12 @@ def main():
         np.savez_compressed(args.save, points=corpus.astype(np.uint8), queries=queries.astype(np.uint8))
         return
     if args.arrays:
-        result = {"kith": kith.__version__, **machine(), "device": args.device, "rounds": args.rounds, "fig6": measure_device(args)}
+        result = {**run_head.head(args.device), "kith": kith.__version__, **machine(), "asked": args.device, "rounds": args.rounds,
+                  "fig6": measure_device(args)}
     else:
         cv2.setNumThreads(1)
         Forest.library = ctypes.CDLL("libvl.so.1")
-        result = {"kith": kith.__version__, "opencv": cv2.__version__, **machine(), "threads": 1, "rounds": args.rounds,
+        result = {**run_head.head(), "kith": kith.__version__, "opencv": cv2.__version__, **machine(), "threads": 1, "rounds": args.rounds,
                   "ratio": RATIO, "pixels": PIXELS}
         for part in args.part:
             result[part] = {"pairs": measure_pairs, "fig6": measure_fig6}[part](args)

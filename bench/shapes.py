@@ -17,7 +17,6 @@ whole machine, 4e9 take a quarter of an hour on two cores. --process-time: of th
 shares it: with one thread.
 """
 import argparse
-import datetime
 import json
 import os
 import pathlib
@@ -30,6 +29,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "bench/baselines"))
 
 import machine  # noqa: E402
+import run_head  # noqa: E402
 
 SLOW = 5           # times the fastest: not repeated
 SHORT_SECONDS, SHORT_REPEATS = .005, 10  # of a call that is repeated in its turn, so that caches are as warm for each way
@@ -382,10 +382,7 @@ def main():
     said = summary(np, found)
     print(json.dumps(said, indent=1))
     if settings.json:
-        sources = subprocess.run([ROOT / "scripts/source-hash"], capture_output=True, text=True, check=True).stdout.strip()
-        document = {"command": ["bench/shapes.py", *sys.argv[2:]], "sources": sources,
-                    "device": about.get("gpu", about["cpu"]),
-                    "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "machine": about,
+        document = {**run_head.head(settings.device), "machine": about,
                     "versions": machine.versions(), "seed": settings.seed, "largest": settings.largest, "summary": said,
                     "refused": refused, "shapes": found}
         settings.json.write_text(json.dumps(document, indent=1) + "\n")

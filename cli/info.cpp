@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "json.h"
+#include "kith/algorithms.h"
 #include "kith/io.h"
 #include "options.h"
 
@@ -56,10 +57,23 @@ int execute(const Args& args) {
             for (std::string word; words >> word;) aliases.push_back(word);
             list.push_back({{"name", metric.name}, {"aliases", aliases}, {"what", metric.what}});
         }
+        Json path_list = Json::array(), selector_list = Json::array();
+        for (const PathInfo& path : paths())
+            path_list.push_back({{"name", path.name},
+                                 {"on_cpu", path.on_cpu},
+                                 {"on_gpu", path.on_gpu},
+                                 {"takes_selector", path.takes_selector},
+                                 {"graphs_only", path.graphs_only},
+                                 {"what", path.what}});
+        for (const SelectorInfo& s : selectors())
+            selector_list.push_back(
+                {{"name", s.name}, {"on_gpu", s.on_gpu}, {"min_k", s.min_k}, {"max_k", s.max_k}, {"what", s.what}});
         print_json({{"command", "info"},
                     {"kith", KITH_VERSION},
                     {"build", lines_of(built())},
                     {"selectors", lines_of(selectors_help())},
+                    {"paths", path_list},
+                    {"selector_list", selector_list},
                     {"metrics", list},
                     {"formats", choices("format")}});
         return exit_ok;

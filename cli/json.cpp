@@ -82,17 +82,10 @@ Json to_json(const Report& report) {
                          {"left", e.left},
                          {"cause", e.cause},
                          {"seconds", e.seconds}});
-    return {{"path", report.path},
-            {"device", report.device},
-            {"threads", report.threads},
-            {"queries", report.queries},
-            {"certified", report.certified},
-            {"retried", report.retried},
-            {"scanned", report.scanned},
-            {"candidates", report.candidates},
-            {"pairs", report.pairs},
-            {"fallbacks", fallbacks},
-            {"trace", trace}};
+    return {{"path", report.path},       {"selector", report.selector}, {"device", report.device},
+            {"threads", report.threads}, {"queries", report.queries},   {"certified", report.certified},
+            {"retried", report.retried}, {"scanned", report.scanned},   {"candidates", report.candidates},
+            {"pairs", report.pairs},     {"fallbacks", fallbacks},      {"trace", trace}};
 }
 
 Json first_rows_json(const Neighbors& neighbors) {

@@ -93,7 +93,9 @@ int execute(const Args& args) {
         object["inputs"] = inputs.json();
         object["plan"] = to_json(plan);
         if (args.explain) object["explain"] = explain(plan);
-        object["report"] = {{"path", neighbors.report.path}, {"device", neighbors.report.device}};
+        object["report"] = {{"path", neighbors.report.path},
+                            {"selector", neighbors.report.selector},
+                            {"device", neighbors.report.device}};
         object["times"] = {{"read_seconds", read_seconds},
                            {"select_seconds", neighbors.report.seconds},
                            {"device_seconds", neighbors.report.device_seconds},
@@ -110,7 +112,8 @@ int execute(const Args& args) {
     }
     if (!args.output.quiet) {
         say("{} of {} values in {} on {}, {}\n", counted(matrix.info.rows, "row", "rows"), grouped(matrix.info.cols),
-            duration(neighbors.report.seconds), neighbors.report.device, neighbors.report.path);
+            duration(neighbors.report.seconds), neighbors.report.device,
+            neighbors.report.selector.empty() ? neighbors.report.path : neighbors.report.selector);
         say_text(inputs.text());
         for (const auto& [what, path] : files.items()) {
             say("{} written to {}\n", what, path.get<std::string>());

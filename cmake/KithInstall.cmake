@@ -7,7 +7,7 @@ set(kith_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kith)
 get_target_property(kith_library_type kith TYPE)
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/kith DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh" PATTERN "*.def")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # An export for each component: kith::io brings zlib and HDF5, which kith::kith does not need.

@@ -22,6 +22,8 @@ from sklearn.feature_selection import mutual_info_regression
 
 from kith import information
 
+import run_head
+
 K = 4
 
 
@@ -88,7 +90,7 @@ def main():
             print(f"{what:20} {name:20} {values[name]:.12f}  {rows[-1]['difference']:+.1e}  {rows[-1]['seconds']:8.3f} s", flush=True)
     if args.json:
         with open(args.json, "w") as out:
-            json.dump({"samples": args.samples, "k": K, "rounds": args.rounds, "processors": len(os.sched_getaffinity(0)),
+            json.dump({**run_head.head(), "samples": args.samples, "k": K, "rounds": args.rounds, "processors": len(os.sched_getaffinity(0)),
                        "load": round(os.getloadavg()[0], 1), "rows": rows}, out, indent=1)
             out.write("\n")
 

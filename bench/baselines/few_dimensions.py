@@ -7,7 +7,6 @@ seconds; --curve times kith, cKDTree and pykdtree for 10,000 to 10,000,000 unifo
 neighbours of the first round are compared: as distances in binary64, a tie is no difference.
 """
 import argparse
-import datetime
 import json
 import os
 import pathlib
@@ -16,6 +15,7 @@ import sys
 import time
 
 import machine
+import run_head
 
 
 def parse():
@@ -164,8 +164,7 @@ def main():
     root = pathlib.Path(__file__).resolve().parents[2]
     kith = library.Library(library.find(root, SETTINGS.library))
     about = machine.describe(SETTINGS)
-    document = {"command": ["python3", "bench/baselines/few_dimensions.py", *sys.argv[1:]],
-                "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "machine": about,
+    document = {**run_head.head(), "machine": about,
                 "versions": {"kith": kith.version()} | machine.versions(), "build": kith.build_info()}
     if SETTINGS.curve:
         document["curve"] = curve(kith)

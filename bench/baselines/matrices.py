@@ -18,6 +18,7 @@ for folder in sys.path:  # before torch, which brings an older one
         break
 
 import torch  # noqa: E402
+import run_head  # noqa: E402
 
 
 def milliseconds(call, runs):
@@ -56,6 +57,8 @@ def main():
         print(f"  n {row['n']:9} q {row['q']:5} d {row['d']:4}  " +
               "  ".join(f"{kernel['name']} {kernel['pairs_per_s'] / 1e9:7.1f}" for kernel in row["kernels"]), flush=True)
     if given.json:
+        document = {**run_head.head("cuda"), "earlier_sources": [document.get("sources", "none")],
+                    **{key: value for key, value in document.items() if key not in ("device", "date", "command", "sources", "driver")}}
         pathlib.Path(given.json).write_text(json.dumps(document, indent=1) + "\n")
 
 

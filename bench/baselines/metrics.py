@@ -23,6 +23,7 @@ for folder in sys.path:  # before torch, which brings an older one
 import torch  # noqa: E402
 
 import kith  # noqa: E402
+import run_head  # noqa: E402
 
 GAUSSIAN = "gaussian", lambda rows, d, g: torch.randn(rows, d, generator=g, device="cuda")
 SHARES = "shares", lambda rows, d, g: torch.nn.functional.normalize(torch.rand(rows, d, generator=g, device="cuda"), 1)
@@ -115,7 +116,7 @@ def main():
               "  ".join(f"{name} {line[name]:8.2f}" for name in runs) +
               f"  {({key: line[key] for key in line if '_' in key})}", flush=True)
     if given.json:
-        document = {"device": device, "date": time.strftime("%Y-%m-%d"), "kith": kith.__version__,
+        document = {**run_head.head("cuda"), "kith": kith.__version__,
                     "shape": {name: getattr(given, name) for name in "nqdk"}, "lines": lines}
         pathlib.Path(given.json).write_text(json.dumps(document, indent=1) + "\n")
 

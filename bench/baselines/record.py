@@ -1,5 +1,4 @@
 """The traces of a run: its record as JSON, and the size of what pip has installed."""
-import datetime
 import functools
 import importlib.metadata
 import json
@@ -8,6 +7,7 @@ import pathlib
 import re
 
 import machine
+import run_head
 
 
 def write(settings, command, about, cells, more):
@@ -15,9 +15,9 @@ def write(settings, command, about, cells, more):
     if not settings.json:
         return
     about["load_after"] = [round(x, 2) for x in os.getloadavg()]
-    document = {"command": ["python3", *(pathlib.Path(word).name if word.startswith("/") else word for word in command)],
-                "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-                "machine": about, "blas": machine.blas(), "versions": machine.versions()} | more | {"cells": cells}
+    command = ["python3", *(pathlib.Path(word).name if word.startswith("/") else word for word in command)]
+    document = run_head.head(settings.device) | {"command": command, "machine": about, "blas": machine.blas(),
+                                                 "versions": machine.versions()} | more | {"cells": cells}
     pathlib.Path(settings.json).write_text(json.dumps(document, indent=1) + "\n")
 
 

@@ -41,7 +41,7 @@ enum kith_code {
 /* The message of this thread's last failed call; "" when none has failed. Valid until the thread's next failure. */
 KITH_EXPORT const char* kith_last_error(void);
 
-/* "0.1.0". Static. */
+/* KITH_VERSION of version.h. Static. */
 KITH_EXPORT const char* kith_version(void);
 
 /* ---------------------------------------------------------------- matrices */
@@ -210,6 +210,7 @@ typedef struct kith_report {
     int32_t threads;        /* on a CPU: the available threads */
     int32_t attempts;       /* in the order in which they ran */
     kith_attempt trace[KITH_MOST_ATTEMPTS]; /* the first of them */
+    char selector[64];                      /* the one that ran; "" if a strategy has its own */
 } kith_report;
 
 /* ---------------------------------------------------------------- searches */
@@ -406,6 +407,14 @@ KITH_EXPORT int kith_plan_select(int64_t rows, int64_t cols, int64_t k, int32_t 
 
 /* Properties of this build and this machine, as human-readable text; text, capacity and length as in kith_plan(). */
 KITH_EXPORT int kith_build_info(char* text, size_t capacity, size_t* length);
+
+/* The paths that can be asked for by name, a line each: name, devices ("cpu", "gpu", "cpu,gpu"), and what it is, with
+ * tabs between them. A name that ends in "+" is a distance kernel: the name of a selector of a GPU goes behind it.
+ * text, capacity and length as in kith_plan(). */
+KITH_EXPORT int kith_paths(char* text, size_t capacity, size_t* length);
+
+/* Likewise the selectors: name, device ("cpu" or "gpu"), the least k, the largest k (0: no limit), and what it is. */
+KITH_EXPORT int kith_selectors(char* text, size_t capacity, size_t* length);
 
 #ifdef __cplusplus
 } /* extern "C" */

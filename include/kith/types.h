@@ -230,6 +230,7 @@ struct Report {
     // one strategy are summed into one entry. On a GPU a query counts once per step, however many parts the points
     // have.
     std::vector<TraceEntry> trace;
+    std::string selector;  // the one that ran, e.g. "bits"; "" if a strategy has its own
 };
 
 // q x k neighbours, row-major, each row ordered by (distance, id). A missing neighbour (k exceeds the eligible points)

@@ -7,7 +7,8 @@
 `search` and `graph` answer one call, `Index` prepares points for many. `radius` gives all points within a radius, `radius_blocks` and
 `radius_csr` more of them than fit into memory. `search_batches` answers many small searches at once, and `distances` gives the whole matrix.
 `match` finds the rows of two sets that belong together, `recommend` the items of users with much the same preferences, `retrieve` images by
-their patches. `topk` selects, `verify` says whether given neighbours are the true ones. `kith.information` estimates entropy and information.
+their patches. `plan` says how a call would run, `paths` and `selectors` what can be asked for by name.
+`topk` selects, `verify` says whether given neighbours are the true ones. `kith.information` estimates entropy and information.
 `kith.sklearn`, `kith.torch` and `kith.compat` have the interfaces of other libraries, `kith.scanpy`, `kith.umap` and `kith.opentsne` what these
 take. `kith.groundtruth`, `kith.shards`, `kith.dask` and `kith.ray` cut what is larger than one run. Everything is imported at its first use,
 numpy too. `kith.arguments` says what the arguments of calls mean; the command line is ``kith`` or ``python -m kith``.
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ._index import Index
     from ._match import Matches, match
     from ._missing import MissingValuesWarning
+    from ._plan import Path, Plan, Selector, paths, plan, plan_topk, selectors
     from ._radius import RadiusCounts, RadiusNeighbors, radius, radius_counts, radius_graph
     from ._radius_blocks import RadiusBlock, radius_blocks, radius_csr
     from ._recommend import Recommendations, recommend
@@ -37,10 +39,10 @@ if TYPE_CHECKING:
     from ._topk import topk
     from ._verify import Verification, verify
 
-__all__ = ["Cancelled", "DeviceError", "Index", "Matches", "MissingValuesWarning", "Neighbors", "RadiusBlock", "RadiusCounts", "RadiusNeighbors",
-           "Recommendations", "Report", "Retrieved", "TopK", "Verification", "__version__", "distances", "graph", "image_features",
-           "info", "inverse_covariance", "match", "radius", "radius_blocks", "radius_counts", "radius_csr", "radius_graph",
-           "recommend", "retrieve", "search", "search_batches", "topk", "variances", "verify"]
+__all__ = ["Cancelled", "DeviceError", "Index", "Matches", "MissingValuesWarning", "Neighbors", "Path", "Plan", "RadiusBlock", "RadiusCounts", "RadiusNeighbors",
+           "Recommendations", "Report", "Retrieved", "Selector", "TopK", "Verification", "__version__", "distances", "graph", "image_features",
+           "info", "inverse_covariance", "match", "paths", "plan", "plan_topk", "radius", "radius_blocks", "radius_counts", "radius_csr", "radius_graph",
+           "recommend", "retrieve", "search", "search_batches", "selectors", "topk", "variances", "verify"]
 
 # Where each name is: those above once more, for who runs the program.
 _NAMES = {name: module for module, names in {
@@ -50,6 +52,7 @@ _NAMES = {name: module for module, names in {
     "_index": ("Index",),
     "_match": ("Matches", "match"),
     "_missing": ("MissingValuesWarning",),
+    "_plan": ("Path", "Plan", "Selector", "paths", "plan", "plan_topk", "selectors"),
     "_radius": ("RadiusCounts", "RadiusNeighbors", "radius", "radius_counts", "radius_graph"),
     "_radius_blocks": ("RadiusBlock", "radius_blocks", "radius_csr"),
     "_recommend": ("Recommendations", "recommend"),

@@ -30,7 +30,7 @@ class Matches(NamedTuple):
 
 def match(a: Any, b: Any, *, ratio: float | None = None, mutual: bool = False, metric: str = "euclidean", p: float = 2.0,
           inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False, device: str = "auto", threads: int = 0,
-          memory: int = 0, progress: Progress = None, missing: str = "warn") -> Matches:
+          memory: int = 0, path: str = "", selector: str = "", progress: Progress = None, missing: str = "warn") -> Matches:
     """The nearest row of ``b`` of each row of ``a``, where the tests that are asked for keep it.
 
     Parameters
@@ -42,7 +42,7 @@ def match(a: Any, b: Any, *, ratio: float | None = None, mutual: bool = False, m
         keeps what has no equal.
     mutual : bool
         The row of ``a`` is to be the nearest of its match as well.
-    metric, p, inverse_covariance, variances, packed_bits, device, threads, memory, progress, missing
+    metric, p, inverse_covariance, variances, packed_bits, device, threads, memory, path, selector, progress, missing
         As in `search`; binary features (ORB, BRIEF) are ``metric="hamming", packed_bits=True``. ``"inner_product"`` takes
         no ratio; ``"seuclidean"`` and ``"mahalanobis"`` are given their parameters.
 
@@ -75,7 +75,7 @@ def match(a: Any, b: Any, *, ratio: float | None = None, mutual: bool = False, m
             array_interface(a, "a", stream), array_interface(b, "b", stream),
             None if ratio is None else _number(ratio, "ratio"), _flag(mutual, "mutual"),
             _metric(metric, p, inverse_covariance, variances, packed_bits, None, 0.0),
-            _settings(True, device, memory, threads, "", "", stream, progress, missing=missing))
+            _settings(True, device, memory, threads, path, "", stream, progress, selector, missing))
         if missing != "ignore":
             told(missing, *((name, on_device(array) if count is None else count, array)
                             for name, count, array in (("a", nan_a, a), ("b", nan_b, b))))

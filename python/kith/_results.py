@@ -74,6 +74,19 @@ class TopK(_Selected):
     ----------
     values, indices : arrays of the shape of the input with k in place of the size of ``dim``
         For equal values the smaller index comes first; NaN comes last.
+    report : Report or None
+        Which selector ran, where, and what it cost; None where there was nothing to select.
     """
 
-    __slots__ = ()
+    report: Report | None = None
+
+    def __new__(cls, values: Any, indices: Any, report: Report | None = None) -> TopK:
+        pair = tuple.__new__(cls, (values, indices))
+        pair.report = report
+        return pair
+
+    def __reduce__(self) -> Any:
+        return TopK, (self.values, self.indices, self.report)
+
+    def _replace(self, **parts: Any) -> TopK:
+        return TopK(**{"values": self.values, "indices": self.indices, "report": self.report, **parts})

@@ -98,7 +98,8 @@ def _scales(image: Any, name: str) -> list[Any]:
 
 def retrieve(images: Sequence[Any], k: int = 10, *, asked: Sequence[int] | np.ndarray[Any, Any] | None = None,
              form: str = "nearest", both_ways: bool = False, metric: str = "euclidean", p: float = 2.0, inverse_covariance: Any = None,
-             variances: Any = None, device: str = "auto", threads: int = 0, memory: int = 0, progress: Progress = None) -> Retrieved:
+             variances: Any = None, device: str = "auto", threads: int = 0, memory: int = 0, path: str = "",
+             selector: str = "", progress: Progress = None) -> Retrieved:
     """Images in the order of their patches' divergences (Garcia, Debreuve and Barlaud 2008; Piro et al. 2008).
 
     Parameters
@@ -114,7 +115,7 @@ def retrieve(images: Sequence[Any], k: int = 10, *, asked: Sequence[int] | np.nd
         As in `kith.information.kl_divergence`, of which the divergences are, summed over the scales.
     both_ways : bool
         Add the divergence of the other image from the one that asks.
-    device, threads, memory, progress
+    device, threads, memory, path, selector, progress
         As in `search`.
 
     Returns
@@ -145,5 +146,5 @@ def retrieve(images: Sequence[Any], k: int = 10, *, asked: Sequence[int] | np.nd
         _integer(k, "k"), number,
         _flag(both_ways, "both_ways"), [] if asked is None else [_integer(i, "asked") for i in asked],
         _metric(metric, p, inverse_covariance, variances, False, None, 0.0),
-        _settings(True, device, memory, threads, "", "", stream, progress))
+        _settings(True, device, memory, threads, path, "", stream, progress, selector))
     return Retrieved(divergences, order.view(np.int64), who.view(np.int64), left_out)

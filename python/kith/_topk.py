@@ -41,7 +41,7 @@ def topk(values: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool 
     Returns
     -------
     TopK
-        ``(values, indices)``. Unlike torch's, the result is the same every time and everywhere: of equal values the
+        ``(values, indices)``, and ``.report``, which names the selector. Unlike torch's, the result is the same every time and everywhere: of equal values the
         smaller index comes first, and NaN comes last.
 
     Raises
@@ -84,12 +84,12 @@ def topk(values: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool 
         parts = [part if dims == 2 else part.reshape((rows, k)) for part in places]
     else:
         parts = [kind.empty(array, rows, k, dtype) for dtype in (name, "int64")]
+    report = None
     if rows and k:
-        _core.select(read, k, _flag(largest, "largest"), _flag(sorted, "sorted"),
-                     _settings(False, device, 0, threads, "", "", stream, None, selector),
-                     parts[1], parts[0])
+        report = _core.select(read, k, _flag(largest, "largest"), _flag(sorted, "sorted"),
+                              _settings(False, device, 0, threads, "", "", stream, None, selector), parts[1], parts[0])
     if places is not None and in_place:
-        return TopK(*places)
+        return TopK(*places, report)
     found = [kind.finished(array, part) for part in parts]
     if dims != 2 or last is not array:
         found = [_move_axis(part.reshape(shape), dims - 1, dim) for part in found]
@@ -98,10 +98,10 @@ def topk(values: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool 
     if places is None:
         if getattr(values, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
             found[0] = values.gather(dim, found[1])  # the same values, of which torch knows where they are from
-        return TopK(*found)
+        return TopK(*found, report)
     for to, part in zip(places, found):
         to[...] = part
-    return TopK(*places)
+    return TopK(*places, report)
 
 
 def _array_of(kind: Kind, values: Any) -> Any:

@@ -117,8 +117,8 @@ def _stream(array: Any) -> int:
     return kind_of(array).stream(array)
 
 
-def _of(like: Any, device: str, threads: int, memory: int, progress: Progress) -> _core.Settings:
-    return _settings(True, device, memory, threads, "", "", _stream(like), progress)
+def _of(like: Any, device: str, threads: int, memory: int, path: str, selector: str, progress: Progress) -> _core.Settings:
+    return _settings(True, device, memory, threads, path, "", _stream(like), progress, selector)
 
 
 def _metric_of(metric: str, p: float, inverse_covariance: Any = None, variances: Any = None) -> _core.MetricSettings:
@@ -126,7 +126,8 @@ def _metric_of(metric: str, p: float, inverse_covariance: Any = None, variances:
 
 
 def entropy(x: Any, k: int = 3, *, metric: str = "euclidean", p: float = 2.0, bootstrap: int | Bootstrap = 0,
-            device: str = "auto", threads: int = 0, memory: int = 0, progress: Progress = None) -> Estimate:
+            device: str = "auto", threads: int = 0, memory: int = 0,
+            path: str = "", selector: str = "", progress: Progress = None) -> Estimate:
     """The differential entropy of a sample (Kozachenko and Leonenko 1987).
 
     Parameters
@@ -140,7 +141,7 @@ def entropy(x: Any, k: int = 3, *, metric: str = "euclidean", p: float = 2.0, bo
     bootstrap : int or Bootstrap
         For an ``error``: how many times the samples are dealt out into two parts that are estimated, or more precisely a
         `Bootstrap`. 0: none.
-    device, threads, memory, progress
+    device, threads, memory, path, selector, progress
         As in `kith.search`.
 
     Returns
@@ -162,12 +163,13 @@ def entropy(x: Any, k: int = 3, *, metric: str = "euclidean", p: float = 2.0, bo
     """
     array, x = _samples(x, "x")
     return _estimate(_core.entropy(x, _integer(k, "k"), _metric_of(metric, p), _bootstrap(bootstrap),
-                                   _of(array, device, threads, memory, progress)))
+                                   _of(array, device, threads, memory, path, selector, progress)))
 
 
 def kl_divergence(x: Any, y: Any, k: int = 3, *, form: str = "nearest", metric: str = "euclidean", p: float = 2.0,
                   inverse_covariance: Any = None, variances: Any = None, bootstrap: int | Bootstrap = 0,
-                  device: str = "auto", threads: int = 0, memory: int = 0, progress: Progress = None) -> Estimate:
+                  device: str = "auto", threads: int = 0, memory: int = 0,
+                  path: str = "", selector: str = "", progress: Progress = None) -> Estimate:
     """The Kullback-Leibler divergence D(P || Q) of what two samples are from.
 
     Parameters
@@ -185,7 +187,7 @@ def kl_divergence(x: Any, y: Any, k: int = 3, *, form: str = "nearest", metric: 
     metric : str
         As in `entropy`, or ``"seuclidean"`` with its ``variances``, one of each column, or ``"mahalanobis"`` with its
         ``inverse_covariance`` of shape (d, d): of two samples neither is estimated.
-    p, bootstrap, device, threads, memory, progress
+    p, bootstrap, device, threads, memory, path, selector, progress
         As in `entropy`.
 
     Returns
@@ -210,11 +212,12 @@ def kl_divergence(x: Any, y: Any, k: int = 3, *, form: str = "nearest", metric: 
     _, y = _samples(y, "y", array)
     return _estimate(_core.kl_divergence(x, y, _integer(k, "k"), _one_of(form, "form", _DIVERGENCES),
                                          _metric_of(metric, p, inverse_covariance, variances), _bootstrap(bootstrap),
-                                         _of(array, device, threads, memory, progress)))
+                                         _of(array, device, threads, memory, path, selector, progress)))
 
 
 def mutual_information(x: Any, y: Any, k: int = 3, *, form: str = "first", bootstrap: int | Bootstrap = 0,
-                       device: str = "auto", threads: int = 0, memory: int = 0, progress: Progress = None) -> Estimate:
+                       device: str = "auto", threads: int = 0, memory: int = 0,
+                       path: str = "", selector: str = "", progress: Progress = None) -> Estimate:
     """The mutual information of two variables (Kraskov, Stoegbauer and Grassberger 2004), in the maximum norm.
 
     A variable of several columns is one variable: what all of them together say about the other. The information of each column by
@@ -230,7 +233,7 @@ def mutual_information(x: Any, y: Any, k: int = 3, *, form: str = "first", boots
         ``"first"`` or ``"second"`` of their estimators (eqs. 8 and 9).
     bootstrap
         As in `entropy`.
-    device, threads, memory, progress
+    device, threads, memory, path, selector, progress
         As in `kith.search`.
 
     Returns
@@ -254,12 +257,12 @@ def mutual_information(x: Any, y: Any, k: int = 3, *, form: str = "first", boots
     array, x = _samples(x, "x")
     _, y = _samples(y, "y", array)
     return _estimate(_core.mutual_information(x, y, _integer(k, "k"), _one_of(form, "form", _KRASKOVS), _bootstrap(bootstrap),
-                                              _of(array, device, threads, memory, progress)))
+                                              _of(array, device, threads, memory, path, selector, progress)))
 
 
 def mutual_information_of_columns(x: Any, y: Any, k: int = 3, *, form: str = "first", bootstrap: int | Bootstrap = 0,
-                                  device: str = "auto", threads: int = 0, memory: int = 0,
-                                  progress: Progress = None) -> list[Estimate]:
+                                  device: str = "auto", threads: int = 0, memory: int = 0, path: str = "",
+                                  selector: str = "", progress: Progress = None) -> list[Estimate]:
     """The mutual information of y and each column of x by itself: which of many features say something about a target.
 
     scikit-learn's `mutual_info_regression` without the noise that it adds to the values, their scaling, and its maximum with 0.
@@ -270,7 +273,7 @@ def mutual_information_of_columns(x: Any, y: Any, k: int = 3, *, form: str = "fi
         The features.
     y : array of shape (n,) or (n, m)
         The target: one variable, of however many columns.
-    k, form, bootstrap, device, threads, memory, progress
+    k, form, bootstrap, device, threads, memory, path, selector, progress
         As in `mutual_information`.
 
     Returns
@@ -293,18 +296,19 @@ def mutual_information_of_columns(x: Any, y: Any, k: int = 3, *, form: str = "fi
     """
     x = _samples(x, "x")[0]
     return [mutual_information(x[:, i:i + 1], y, k, form=form, bootstrap=bootstrap, device=device, threads=threads,
-                               memory=memory, progress=progress) for i in range(x.shape[1])]
+                               memory=memory, path=path, selector=selector, progress=progress) for i in range(x.shape[1])]
 
 
 def conditional_mutual_information(x: Any, y: Any, z: Any, k: int = 3, *, bootstrap: int | Bootstrap = 0,
-                                   device: str = "auto", threads: int = 0, memory: int = 0, progress: Progress = None) -> Estimate:
+                                   device: str = "auto", threads: int = 0, memory: int = 0,
+                                   path: str = "", selector: str = "", progress: Progress = None) -> Estimate:
     """The mutual information of x and y given z (Frenzel and Pompe 2007), in the maximum norm.
 
     Parameters
     ----------
     x, y, z : arrays of shape (n, d) or (n,), of any three d
         Rows of the same number belong together.
-    k, bootstrap, device, threads, memory, progress
+    k, bootstrap, device, threads, memory, path, selector, progress
         As in `mutual_information`.
 
     Returns
@@ -330,12 +334,12 @@ def conditional_mutual_information(x: Any, y: Any, z: Any, k: int = 3, *, bootst
     _, y = _samples(y, "y", array)
     _, z = _samples(z, "z", array)
     return _estimate(_core.conditional_mutual_information(x, y, z, _integer(k, "k"), _bootstrap(bootstrap),
-                                                          _of(array, device, threads, memory, progress)))
+                                                          _of(array, device, threads, memory, path, selector, progress)))
 
 
 def transfer_entropy(source: Any, target: Any, k: int = 3, *, source_lags: int = 1, target_lags: int = 1,
                      bootstrap: int | Bootstrap = 0, device: str = "auto", threads: int = 0, memory: int = 0,
-                     progress: Progress = None) -> Estimate:
+                     path: str = "", selector: str = "", progress: Progress = None) -> Estimate:
     """The information in the past of one series about the next value of another beyond that one's own past (Schreiber 2000).
 
     Parameters
@@ -348,7 +352,7 @@ def transfer_entropy(source: Any, target: Any, k: int = 3, *, source_lags: int =
         How many rows of each make its past.
     bootstrap
         As in `entropy`.
-    device, threads, memory, progress
+    device, threads, memory, path, selector, progress
         As in `kith.search`.
 
     Returns
@@ -374,4 +378,4 @@ def transfer_entropy(source: Any, target: Any, k: int = 3, *, source_lags: int =
     _, target = _samples(target, "target", array)
     return _estimate(_core.transfer_entropy(source, target, _integer(k, "k"), _integer(source_lags, "source_lags"),
                                             _integer(target_lags, "target_lags"), _bootstrap(bootstrap),
-                                            _of(array, device, threads, memory, progress)))
+                                            _of(array, device, threads, memory, path, selector, progress)))

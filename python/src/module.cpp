@@ -51,15 +51,15 @@ CountedReport graph_in(nb::handle points, std::int64_t k, bool include_self, con
 }
 
 // Elements of the values' own type are selected.
-void select_in(nb::handle values, std::int64_t k, bool largest, bool sorted, const Settings& settings, nb::handle ids,
-               nb::handle selected) {
+CountedReport select_in(nb::handle values, std::int64_t k, bool largest, bool sorted, const Settings& settings,
+                        nb::handle ids, nb::handle selected) {
     const Matrix v(values, "values");
-    into({&v, nullptr}, nullptr, settings, false, v.view().rows, k, ids, selected, v.view().type,
-         [&](Options& options, auto& out) {
-             options.largest = largest;
-             options.sorted = sorted;
-             return select_into(v.view(), k, options, out);
-         });
+    return into({&v, nullptr}, nullptr, settings, false, v.view().rows, k, ids, selected, v.view().type,
+                [&](Options& options, auto& out) {
+                    options.largest = largest;
+                    options.sorted = sorted;
+                    return select_into(v.view(), k, options, out);
+                });
 }
 
 // A metric's parameter as `estimate` finds it, a function of kith.h; Ctrl-C ends it.
@@ -145,8 +145,9 @@ using FallbackState = std::vector<std::tuple<std::int64_t, bool, std::string, st
 using TraceState = std::vector<std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t, std::string, double>>;
 
 // For pickle and copy.
-using ReportState = std::tuple<std::string, std::string, int, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                               double, double, double, double, double, FallbackState, TraceState, NanRows, NanRows>;
+using ReportState =
+    std::tuple<std::string, std::string, int, std::int64_t, std::int64_t, std::int64_t, std::int64_t, double, double,
+               double, double, double, FallbackState, TraceState, NanRows, NanRows, std::string>;
 
 FallbackState fallbacks_of(const CountedReport& r) {
     FallbackState out;
@@ -173,22 +174,23 @@ nb::list attempts_of(const CountedReport& r) {
 ReportState state_of(const CountedReport& r) {
     return {r.path,          r.device,     r.threads,    r.queries,         r.certified, r.retried,
             r.scanned,       r.candidates, r.pairs,      r.prepare_seconds, r.seconds,   r.device_seconds,
-            fallbacks_of(r), trace_of(r),  r.nan.points, r.nan.queries};
+            fallbacks_of(r), trace_of(r),  r.nan.points, r.nan.queries,     r.selector};
 }
 
 CountedReport report_from(const ReportState& state) {
-    constexpr std::size_t behind = 4;  // fallbacks, attempts and what was counted
+    constexpr std::size_t behind = 5;  // fallbacks, attempts, what was counted, and the selector
     CountedReport report = std::apply(
         [](const auto&... field) {
             const auto fields = std::tie(field...);
             return [&]<std::size_t... i>(std::index_sequence<i...>) {
-                return Report{std::get<i>(fields)..., {}, {}};
+                return Report{std::get<i>(fields)..., {}, {}, {}};
             }
             (std::make_index_sequence<sizeof...(field) - behind>{});
         },
         state);
-    constexpr std::size_t counts = std::tuple_size_v<ReportState> - 2;
+    constexpr std::size_t counts = std::tuple_size_v<ReportState> - 3;
     report.nan = {std::get<counts>(state), std::get<counts + 1>(state)};
+    report.selector = std::get<counts + 2>(state);
     for (const auto& [queries, scanned, why, help] : std::get<FallbackState>(state))
         report.fallbacks.push_back({queries, scanned, why, help});
     for (const auto& [strategy, queries, certified, left, cause, seconds] : std::get<TraceState>(state))
@@ -268,6 +270,7 @@ NB_MODULE(_core, module) {
 
     nb::class_<CountedReport>(module, "Report")
         .def_ro("path", &Report::path)
+        .def_ro("selector", &Report::selector)
         .def_ro("device", &Report::device)
         .def_ro("threads", &Report::threads)
         .def_ro("queries", &Report::queries)
@@ -325,6 +328,7 @@ NB_MODULE(_core, module) {
     add_match(module);
     add_recommend(module);
     add_retrieval(module);
+    add_plan(module);
     add_verify(module);
 
     nb::class_<PythonIndex>(module, "Index")

@@ -7,6 +7,7 @@ namespace kith::python {
 
 void add_shards(nanobind::module_& module);
 void add_groundtruth(nanobind::module_& module);
+void add_plan(nanobind::module_& module);
 void add_recommend(nanobind::module_& module);
 void add_retrieval(nanobind::module_& module);
 void add_verify(nanobind::module_& module);

@@ -10,7 +10,7 @@ import pytest
 
 import kith
 
-MODULES = ["kith", "kith._batches", "kith._distances", "kith._index", "kith._match", "kith._radius", "kith._radius_blocks", "kith._radius_shards", "kith._recommend", "kith._retrieval", "kith._search", "kith._topk", "kith._verify",
+MODULES = ["kith", "kith._batches", "kith._distances", "kith._index", "kith._match", "kith._plan", "kith._radius", "kith._radius_blocks", "kith._radius_shards", "kith._recommend", "kith._retrieval", "kith._search", "kith._topk", "kith._verify",
            *(f"kith.compat.cuvs.{name}" for name in ("brute_force", "distance", "filters")),
            *(f"kith.compat.faiss.{name}" for name in ("_binary", "_factory", "_flat", "_functions", "_gpu", "_gpu_functions", "_idmap", "_io",
                                                       "_metrics", "_random", "_swig")),

@@ -1,7 +1,11 @@
 // build_info(): properties of this build and this machine.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "api/guard.h"
 #include "cpu/search/strategies.h"
@@ -9,6 +13,7 @@
 #include "cpu/simd/isa.h"
 #include "gpu/backend.h"
 #include "gpu/select/selectors.h"
+#include "kith/algorithms.h"
 #include "kith/kith.h"
 #include "machine/parallel.h"
 #include "papers/plan.h"
@@ -58,6 +63,25 @@ std::string lines_of(const Selectors& selectors) {
     return text;
 }
 
+std::vector<PathInfo> path_list() {
+    std::vector<PathInfo> list;
+    for (const planner::PathFacts& path : planner::paths())
+        list.push_back({.name = name(path.path),
+                        .on_cpu = path.on_cpu,
+                        .on_gpu = path.on_gpu,
+                        .what = std::string(path.what)});
+    std::ranges::move(papers::path_list(), std::back_inserter(list));
+    for (const cpu::Listed& each : cpu::all_strategies) {
+        const strategy::Facts& facts = each.strategy->facts;
+        if (planner::is_only_first(facts.name, false))
+            list.push_back({.name = facts.name,
+                            .on_cpu = true,
+                            .on_gpu = planner::is_only_first(facts.name, true),
+                            .what = fmt::format("{}; ahead of the planner's choice", facts.what)});
+    }
+    return list;
+}
+
 struct MetricLine {
     const char* name;
     const char* aliases;
@@ -104,21 +128,36 @@ std::string build_info() {
             text += fmt::format("  {:<14} {:<13} {}\n", m.name, m.aliases, m.what);
         text += "  formula                      an expression of your own; functor: a C++ one\n";
         text += "\npaths (how a search runs; never changes the answer)\n";
-        for (const planner::PathFacts& path : planner::paths())
-            text += fmt::format("  {:<18} {:<9} {}\n", name(path.path),
-                                path.on_cpu && path.on_gpu ? "cpu, gpu"
-                                : path.on_cpu              ? "cpu"
-                                                           : "gpu",
-                                path.what);
-        text += papers::path_lines();
-        for (const cpu::Listed& each : cpu::all_strategies) {
-            const strategy::Facts& facts = each.strategy->facts;
-            if (planner::is_only_first(facts.name, false))
-                text += fmt::format(
-                    "  {:<18} {:<9} {}; ahead of the planner's choice\n", facts.name,
-                    planner::is_only_first(facts.name, true) ? "cpu, gpu" : "cpu", facts.what);
-        }
+        for (const PathInfo& path : path_list())
+            text +=
+                fmt::format("  {:<18} {:<9} {}\n", path.name + (path.takes_selector ? "+..." : ""),
+                            path.on_cpu && path.on_gpu ? "cpu, gpu"
+                            : path.on_cpu              ? "cpu"
+                                                       : "gpu",
+                            path.what);
         return text;
+    });
+}
+
+std::vector<PathInfo> paths() {
+    return api::guarded([] { return path_list(); });
+}
+
+std::vector<SelectorInfo> selectors() {
+    return api::guarded([] {
+        std::vector<SelectorInfo> list;
+        const auto add = [&](const auto& all, bool on_gpu) {
+            for (const auto& s : all)
+                if (in_build(s))
+                    list.push_back({.name = std::string(s.name),
+                                    .on_gpu = on_gpu,
+                                    .min_k = s.min_k,
+                                    .max_k = s.max_k,
+                                    .what = std::string(s.what)});
+        };
+        add(cpu::selectors, false);
+        add(gpu::selectors, true);
+        return list;
     });
 }
 

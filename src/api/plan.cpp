@@ -9,7 +9,9 @@
 #include "formula/program.h"
 #include "kith/functor.h"
 #include "kith/plan.h"
+#include "papers/plan.h"
 #include "plan/attempts.h"
+#include "plan/by_selector.h"
 #include "plan/planner.h"
 #include "plan/rates/machines.h"
 #include "plan/schedule.h"
@@ -92,7 +94,9 @@ std::vector<GraphSchedule> graph_schedules(const Shape& shape, const Options& op
         const planner::Request asked = requested(shape, options);
         const planner::Machine here =
             machine.empty() ? api::machine("cuda:all") : api::machine_named(machine).machine;
-        constexpr int most = 8;
+        const bool one =
+            papers::is_of_one_gpu(options.path) || planner::forces_selector(options.selector);
+        const int most = one ? 1 : 8;
         std::vector<GraphSchedule> out;
         for (int count = 1; count <= most && !here.devices.empty(); ++count) {
             try {

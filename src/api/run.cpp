@@ -135,6 +135,7 @@ Report run(const Prepared& points, const Call& call) {
     const auto start = std::chrono::steady_clock::now();
     Report report;
     report.path = path_name(plan);
+    report.selector = plan.selector;
     report.queries = queries.rows;
     report.pairs = static_cast<double>(queries.rows) * static_cast<double>(points.n);
     if (points.cpu) {

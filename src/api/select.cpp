@@ -102,6 +102,7 @@ Report select_into(const MatrixView& m, std::int64_t k, const Options& options,
         const Plan plan = api::plan_selection(m, k, options, false);
         Report report;
         report.path = name(plan.path);
+        report.selector = plan.selector;
         report.queries = m.rows;
         report.pairs = static_cast<double>(m.rows) * static_cast<double>(m.cols);
         ProgressMeter progress(options.progress, report.pairs);

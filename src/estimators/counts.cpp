@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "api/radius/radius.h"
 #include "api/request.h"
 #include "estimators/parallel.h"
 #include "exact/report/watched.h"
@@ -104,14 +105,15 @@ std::vector<std::int64_t> counts_within(const Sample& sample, const std::vector<
         return r;
     };
     if (rows.size() == radii.size())
-        return radius_graph_counts(sample.view(), within(radii), options).counts;
+        return radius_graph_counts(sample.view(), within(radii), api::for_radius(options)).counts;
     const int threads = api::threads_of(options);
     std::vector<std::int64_t> counts(radii.size());
     if (!open) counts = equal_counts(sample, threads);
     if (rows.empty()) return counts;
     const Sample asked = rows_of(sample, rows, threads);
     const std::vector<std::int64_t> found =
-        radius_counts(sample.view(), asked.view(), within(asked_radii), options).counts;
+        radius_counts(sample.view(), asked.view(), within(asked_radii), api::for_radius(options))
+            .counts;
     for (std::size_t i = 0; i < rows.size(); ++i)
         counts[static_cast<std::size_t>(rows[i])] = found[i] - 1;  // excludes the sample itself
     return counts;

@@ -26,6 +26,10 @@ Plan plan_by_selector(const planner::Request& request, const planner::Machine&) 
            request.selector, not_built);
 }
 
+Plan graph_plan(const planner::Request& request, const planner::Machine&) {
+    refuse_path(request.path);
+}
+
 GraphSchedule graph_schedule(const planner::Request& request, int, bool) {
     refuse_path(request.path);
 }
@@ -39,8 +43,8 @@ std::string products_absence() {
     return not_built;
 }
 
-std::string path_lines() {
-    return "";
+std::vector<PathInfo> path_list() {
+    return {};
 }
 
 }  // namespace kith::papers

@@ -6,8 +6,10 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gpu/select/selectors.h"
+#include "kith/algorithms.h"
 #include "kith/schedule.h"
 #include "plan/planner.h"
 
@@ -39,6 +41,8 @@ Plan plan(const planner::Request& request, const planner::Machine& machine);
 // The plan of a search on one GPU by `request.selector`, after a distance kernel. Throws like
 // plan().
 Plan plan_by_selector(const planner::Request& request, const planner::Machine& machine);
+// The plan of a graph by a path of is_graph_path(). Throws like plan().
+Plan graph_plan(const planner::Request& request, const planner::Machine& machine);
 // The schedule of a graph by such a path on `devices` GPUs. `symmetric`: distances have the same
 // bits from either side.
 GraphSchedule graph_schedule(const planner::Request& request, int devices, bool symmetric);
@@ -47,7 +51,12 @@ GraphSchedule graph_schedule(const planner::Request& request, int devices, bool 
 // (planner::Machine::products_absence). Loads cuBLAS.
 std::string products_absence();
 
-// The lines of build_info() that list the component's paths.
-std::string path_lines();
+// True if a graph by this path runs on one GPU alone: all of the component's but "kato".
+inline bool is_of_one_gpu(std::string_view path) {
+    return is_path(path) && !is_graph_path(path);
+}
+
+// The component's paths (kith/algorithms.h).
+std::vector<PathInfo> path_list();
 
 }  // namespace kith::papers

@@ -20,6 +20,10 @@ from cli_support import Cli, f32, kith, main, nearest, random_rows, read_npy, re
 FASHION = pathlib.Path("/usr/share/datasets/fashion-mnist")
 
 
+def has_papers():
+    return "papers       none" not in kith("info").stdout
+
+
 class Front(Cli):
     def test_version_and_help(self):
         self.assertRegex(kith("--version").stdout, r"^kith \d+\.\d+\.\d+\n$")
@@ -84,6 +88,12 @@ class Front(Cli):
         text = kith("info", "--selectors").stdout
         for selector in ("nth-element", "threshold"):
             self.assertIn(selector, text)
+        self.assertIn("heap", [selector["name"] for selector in info["selector_list"] if not selector["on_gpu"]])
+        paths = {path["name"]: path for path in info["paths"]}
+        self.assertTrue(paths["tree"]["on_cpu"] and not paths["tree"]["graphs_only"])
+        if has_papers():
+            self.assertTrue(paths["kato"]["graphs_only"] and paths["garcia"]["takes_selector"])
+            self.assertRegex(kith("info").stdout, r"\n  kato +cpu, gpu +of a graph")
 
     @unittest.skipIf(os.environ.get("KITH_SANITIZE"), "a sanitizer takes memory of its own")
     def test_plan_says_what_a_tree_takes(self):
@@ -119,6 +129,15 @@ class Front(Cli):
         self.assertEqual([s["devices"] for s in json.loads(kith(*several, "--json").stdout)["schedules"]], list(range(1, 9)))
         self.assert_error(kith("plan", "-n", 10, "-q", 10, "-d", 0, "-k", 1, code=2))
         self.assert_error(kith("plan", "-n", 10, "-q", 10, "-d", 4, "-k", 1, "--type", "f20", code=2), "f20", "f32")
+        # Paths of one GPU have the schedule of one; that of a graph in grids says so of itself.
+        if not has_papers():
+            self.assert_error(kith(*several, "--path", "kato", code=2), "kato", "KITH_PAPERS")
+            return
+        for path in ("garcia+insertion-sort", "hanak-fused", "hanak-rule"):
+            said = json.loads(kith(*several, "--path", path, "--json").stdout)
+            self.assertEqual([s["devices"] for s in said["schedules"]], [1], path)
+        said = json.loads(kith(*several, "--path", "kato", "--json").stdout)
+        self.assertEqual((said["plan"]["path"], said["plan"]["selector"], len(said["schedules"])), ("kato", "", 8))
 
     def test_plan_select(self):
         shape = ("--select", "--rows", 100, "--cols", 100000, "-k", 10)
@@ -277,6 +296,7 @@ class Search(Cli):
             forced = json.loads(kith(*chosen, "--selector", selector, "--json").stdout)
             self.assertEqual(forced["neighbors"]["ids"], smallest["neighbors"]["ids"])
             self.assertEqual((forced["plan"]["selector"], forced["order"]), (selector, "ascending"))
+            self.assertEqual(forced["report"]["selector"], selector)
             self.assertEqual(forced["times"]["device_seconds"], 0)
         explained = kith(*chosen, "--selector", "heap", "--explain").stdout
         self.assertIn("selector     heap", explained)

@@ -185,6 +185,15 @@ static void test_select(void) {
     options.order = "sideways";
     CHECK(kith_select(&m, 1, &options, &out, NULL) == KITH_INVALID_ARGUMENT && names("order: 'sideways'"));
     /* Structs as they were before the last fields were added. */
+    options.order = NULL;
+    options.device = "cpu";
+    options.selector = "heap";
+    report.struct_size = sizeof(report);
+    CHECK(kith_select(&m, 1, &options, &out, &report) == KITH_OK && strcmp(report.selector, "heap") == 0);
+    report.struct_size = offsetof(kith_report, selector);
+    report.selector[0] = '?';
+    CHECK(kith_select(&m, 1, &options, &out, &report) == KITH_OK && report.selector[0] == '?');
+    options.selector = NULL;
     report.struct_size = offsetof(kith_report, trace);
     report.trace[0].queries = -1;
     CHECK(kith_select(&m, 1, NULL, &out, &report) == KITH_OK && report.trace[0].queries == -1);
@@ -339,6 +348,9 @@ static void test_texts(void) {
     CHECK(kith_plan_select(10, 5, 6, KITH_F32, &options, NULL, 0, NULL) == KITH_INVALID_ARGUMENT && names("k: 6"));
     CHECK(kith_plan_select(10, 5, 5, KITH_U8, &options, NULL, 0, NULL) == KITH_INVALID_ARGUMENT && names("u8"));
     CHECK(kith_build_info(text, sizeof(text), NULL) == KITH_OK && strstr(text, kith_version()) != NULL);
+    CHECK(kith_paths(text, sizeof(text), NULL) == KITH_OK && strstr(text, "tree\tcpu,gpu\t") != NULL);
+    CHECK(kith_selectors(NULL, 0, &length) == KITH_OK && length > 100);
+    CHECK(kith_selectors(text, sizeof(text), NULL) == KITH_OK && strstr(text, "heap\tcpu\t1\t0\t") != NULL);
     CHECK(kith_type_size(KITH_BF16) == 2 && strcmp(kith_type_name(KITH_U8), "u8") == 0);
 }
 

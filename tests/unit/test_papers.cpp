@@ -1,9 +1,13 @@
 // The papers' component: what a build without it says of its paths and selectors, and that both know their names.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
+#include "kith/algorithms.h"
 #include "kith/kith.h"
+#include "kith/schedule.h"
 #include "papers/plan.h"
 #include "plan_cases.h"
 
@@ -82,6 +86,66 @@ TEST(Papers, BuildInfoSaysWhetherTheyAreThere) {
     EXPECT_EQ(kith::papers::built(), info.find("kuang-zhao+...") != std::string::npos);
     EXPECT_EQ(kith::papers::built(), selectors.find("merge-queue") != std::string::npos);
     EXPECT_NE(std::string::npos, selectors.find("radix-select"));
+}
+
+// Every path of the component that the list names can be planned by that name.
+TEST(Papers, ListsOfPathsAndSelectors) {
+    std::vector<std::string> names;
+    for (const kith::PathInfo& path : kith::paths()) {
+        names.push_back(path.name);
+        EXPECT_TRUE(path.on_cpu || path.on_gpu) << path.name;
+        EXPECT_FALSE(path.what.empty()) << path.name;
+        Request r = of(path.name + (path.takes_selector ? "+bits" : ""));
+        if (!kith::papers::is_path(r.path)) continue;  // others depend on the metric
+        r.shape.graph = path.graphs_only;
+        EXPECT_EQ("", refusal([&] { kith::planner::make(r, with_gpu()); })) << r.path;
+    }
+    const auto listed = [&](const char* name) { return std::ranges::find(names, name) != names.end(); };
+    EXPECT_TRUE(listed("tree"));
+    for (const char* const name : {"kato", "garcia", "hanak-fused", "hanak-rule"})
+        EXPECT_EQ(kith::papers::built(), listed(name)) << name;
+    std::size_t of_gpu = 0;
+    for (const kith::SelectorInfo& s : kith::selectors()) {
+        of_gpu += s.on_gpu;
+        EXPECT_GE(s.min_k, 1) << s.name;
+    }
+    EXPECT_GT(of_gpu, 5U);
+    EXPECT_EQ(kith::papers::built(), kith::build_info().find("\n  kato ") != std::string::npos);
+}
+
+// A graph by a path of one GPU has the schedule of one; "kato" those of several.
+TEST(Papers, SchedulesOfGraphs) {
+    if (!kith::papers::built()) return;
+    const kith::Shape shape{100'000, 100'000, 64, 10, kith::ElementType::f32, true};
+    for (const char* const path : paths) {
+        kith::Options options;
+        options.path = path;
+        const bool grids = kith::papers::is_graph_path(path);
+        if (std::string(path).starts_with("cublas")) continue;  // which a plan for another machine does not load
+        EXPECT_EQ(grids ? 8U : 1U, kith::graph_schedules(shape, options, "h100").size()) << path;
+    }
+    kith::Options options;
+    options.selector = "bits";
+    EXPECT_EQ(1U, kith::graph_schedules(shape, options, "h100").size());
+}
+
+// The plan of "kato" says its grids and its memory, on GPUs and on a CPU.
+TEST(Papers, PlanOfGrids) {
+    if (!kith::papers::built()) return;
+    const kith::Shape shape{100'000, 100'000, 64, 10, kith::ElementType::f32, true};
+    kith::Options options;
+    options.path = "kato";
+    const kith::Plan plan = kith::plan_on("h100", shape, options);
+    EXPECT_EQ("kato", kith::path_name(plan));
+    EXPECT_EQ("", plan.selector);
+    EXPECT_GE(plan.query_tile, 1024);
+    EXPECT_EQ(plan.query_tile, plan.point_tile);
+    const std::vector<kith::GraphSchedule> schedules = kith::graph_schedules(shape, options, "h100");
+    const double points = 4.0 * 100'000 * 64, heaps = 12.0 * 100'000 * 10;
+    EXPECT_NEAR(schedules.front().device_bytes - points + heaps, static_cast<double>(plan.workspace_bytes), 1);
+    EXPECT_EQ(0U, plan.why.find("path kato: forced")) << plan.why;
+    options.device = "cpu";
+    EXPECT_EQ("kato", kith::path_name(kith::plan(shape, options)));
 }
 
 // The path of graphs, by a search of the host's own points.

@@ -2,12 +2,16 @@
 // exceptions into codes.
 #include "kith/c.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "api/c/c_convert.h"
+#include "kith/algorithms.h"
 #include "kith/batches.h"
 #include "kith/distances.h"
 #include "kith/kith.h"
@@ -350,6 +354,27 @@ int kith_plan_select(int64_t rows, int64_t cols, int64_t k, int32_t type,
 
 int kith_build_info(char* text, size_t capacity, size_t* length) {
     return guarded([&] { copy_text(kith::build_info(), text, capacity, length); });
+}
+
+int kith_paths(char* text, size_t capacity, size_t* length) {
+    return guarded([&] {
+        std::string lines;
+        for (const kith::PathInfo& path : kith::paths())
+            lines += fmt::format("{}{}\t{}{}{}\t{}\n", path.name, path.takes_selector ? "+" : "",
+                                 path.on_cpu ? "cpu" : "", path.on_cpu && path.on_gpu ? "," : "",
+                                 path.on_gpu ? "gpu" : "", path.what);
+        copy_text(lines, text, capacity, length);
+    });
+}
+
+int kith_selectors(char* text, size_t capacity, size_t* length) {
+    return guarded([&] {
+        std::string lines;
+        for (const kith::SelectorInfo& s : kith::selectors())
+            lines += fmt::format("{}\t{}\t{}\t{}\t{}\n", s.name, s.on_gpu ? "gpu" : "cpu", s.min_k,
+                                 s.max_k, s.what);
+        copy_text(lines, text, capacity, length);
+    });
 }
 
 }  // extern "C"

@@ -185,6 +185,7 @@ inline void fill(kith_report* report, const Report& r) {
         to.left = from.left;
         to.seconds = from.seconds;
     }
+    std::snprintf(all.selector, sizeof(all.selector), "%s", r.selector.c_str());
     std::memcpy(report, &all, std::min(all.struct_size, sizeof(all)));
 }
 

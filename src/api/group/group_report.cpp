@@ -46,6 +46,7 @@ Fallback describe(const std::exception_ptr& error, const std::string& device,
 
 void add(const Report& block, Report& device) {
     device.path = block.path;
+    device.selector = block.selector;
     device.device = block.device;
     device.threads = std::max(device.threads, block.threads);
     device.queries += block.queries;

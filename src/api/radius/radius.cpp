@@ -84,6 +84,12 @@ void grow(std::vector<T>& all, std::int64_t added, std::int64_t all_of_them) {
 
 }  // namespace
 
+Options for_radius(Options options) {
+    options.selector.clear();
+    if (papers::is_path(options.path)) options.path.clear();
+    return options;
+}
+
 void check_options(const Options& options) {
     if (options.enqueue) refuse("enqueue: serves selections; a search has finished on return");
     if (papers::is_graph_path(options.path))

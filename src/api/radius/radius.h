@@ -47,6 +47,9 @@ struct RadiusCall {
     }
 };
 
+// The options of a search by radius that is part of a call with searches for neighbours: without a
+// selector, and without a path that selects.
+Options for_radius(Options options);
 // Throws invalid_argument for options that do not apply.
 void check_options(const Options& options);
 // The radius of each of q queries. Throws invalid_argument.

@@ -60,7 +60,7 @@ struct Chunk {
     std::int64_t first = 0;
     DeviceRows points;
     FilterVectors filter;
-    bool by_tree = false;  // the path is the tree, or boxes pay: `filter` has not been made
+    bool by_tree = false;         // the path is the tree, or boxes pay: `filter` has not been made
     bool likely_repeats = false;  // a sample says that many rows are equal
     // The projection of `filter`; null if the plan has none, or if a sample says that it does not
     // pay.

@@ -34,6 +34,7 @@ struct DistanceJob {
     std::int64_t first_query = 0, q = 0, n = 0;
     // The value of (first_query + i, p) is values[i * n + p]; aligned to 16 bytes, like half_norm.
     float* values = nullptr;
+    bool by_column = false;  // in place of that values[p * q + i]; garcia alone
     cudaStream_t stream = nullptr;
 };
 

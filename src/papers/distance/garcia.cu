@@ -2,9 +2,9 @@
 // both sides by columns, queries in global memory and points in a texture.
 //
 // A block of 16 x 16 threads owns a tile of 16 queries x 16 points. Adjacent threads have adjacent
-// queries, with adjacent words in global memory, and one point, with its word from the texture.
-// Shared memory holds the finished tile only: it is transposed there, so that the values of a query
-// are written side by side.
+// queries, with adjacent words in global memory, and one point, with its word from the texture. By
+// column, as the paper has the matrix, the tile is written as it is. By row shared memory holds the
+// finished tile: it is transposed there, so that the values of a query are written side by side.
 #include <cstdint>
 #include <vector>
 
@@ -75,6 +75,12 @@ __global__ void __launch_bounds__(tile* tile)
             const int at = distance::word_place<Step>(i);
             Step::step(sum, q[at], __uint_as_float(tex1Dfetch<unsigned>(points.texture, p + at)),
                        job.exponent);
+        }
+        if (job.by_column) {
+            if (first_query + x < job.q && first_point + y < points.count)
+                distance::store_in_column<Step>(job, first_query + x,
+                                                points.first + first_point + y, sum);
+            return;
         }
         sums[x][y] = sum;
     }

@@ -70,6 +70,14 @@ __device__ __forceinline__ void store_value(const DistanceJob& job, std::int64_t
         pair_value<Step>(job.step, sum, size_of_query<Step>(job, query), job.half_norm[point]);
 }
 
+// Likewise in a matrix by column (DistanceJob::by_column).
+template <class Step>
+__device__ __forceinline__ void store_in_column(const DistanceJob& job, std::int64_t query,
+                                                std::int64_t point, typename Step::Acc sum) {
+    job.values[point * job.q + query] =
+        pair_value<Step>(job.step, sum, size_of_query<Step>(job, query), job.half_norm[point]);
+}
+
 // Calls launch.operator()<Norm>() for a job's sum (or maximum) of powers of differences.
 template <class Launch>
 void with_norm(exact::Step step, Launch launch) {

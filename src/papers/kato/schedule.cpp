@@ -1,10 +1,15 @@
 // See schedule.h. The sums are over the dealt rows (deal.h) that the devices compute.
 #include "papers/kato/schedule.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <vector>
 
 #include "exact/ceil_div.h"
+#include "exact/refuse.h"
 #include "papers/kato/deal.h"
+#include "papers/kato/triangle.h"
 #include "papers/names.h"
 #include "papers/plan.h"
 #include "plan/schedule.h"
@@ -30,6 +35,42 @@ double kato_device_bytes(const Shape& s, std::int64_t grid) {
     const double d = static_cast<double>(s.d), g = static_cast<double>(grid);
     return static_cast<double>(s.n) * d * static_cast<double>(size_of(s.type)) +
            2 * planner::heap_bytes(s) + 16 * g * (g + d);
+}
+
+Plan graph_plan(const planner::Request& r, const planner::Machine& machine) {
+    if (!r.shape.graph)
+        refuse("path: '{}' computes the graph of a set of points, not a search", r.path);
+    const std::vector<int> devices = planner::choose_devices(r.device, r.data_device, machine);
+    const bool on_cpu = devices.front() == host_memory;
+    planner::Request plain = r;
+    plain.path = name(Path::exact);
+    plain.device = planner::spelled({devices.front()});
+    const Plan scan = planner::make(plain, machine);
+    const Shape& s = r.shape;
+    Plan p;
+    p.device = devices.front();
+    p.path = Path::exact;
+    p.forced = true;
+    p.distances = kato;
+    p.threads = 1;
+    if (on_cpu) p.isa = scan.isa;
+    if (devices.size() > 1) p.devices = devices;
+    const auto parts = static_cast<int>(devices.size());
+    const std::int64_t grid = std::min(kato_grid(s.n, parts), s.n);
+    p.query_tile = p.point_tile = grid;
+    p.chunk_points = s.n;
+    const std::int64_t neighbours = std::min(s.k, s.n), heaps = 12 * s.n * neighbours;
+    const std::int64_t points = s.n * s.d * static_cast<std::int64_t>(size_of(s.type));
+    p.workspace_bytes =
+        heaps * parts + (on_cpu ? cpu::triangle_bytes(s.n, neighbours)
+                                : static_cast<std::int64_t>(kato_device_bytes(s, grid)) - points);
+    p.attempts = {{kato, ""}};
+    p.why = fmt::format(
+        "path {}: forced. Each pair of points once in binary64, in grids of {} x {} points whose "
+        "rows are dealt to {}; heaps of all points on each ({:.1f} MiB), merged on the host.",
+        r.path, grid, grid, parts == 1 ? "one device" : fmt::format("{} devices", parts),
+        static_cast<double>(heaps) / (1 << 20));
+    return p;
 }
 
 GraphSchedule graph_schedule(const planner::Request& request, int devices, bool symmetric) {

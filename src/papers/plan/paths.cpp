@@ -1,7 +1,6 @@
 // The component's paths for the planner (papers/plan.h).
 #include <fmt/format.h>
 
-#include "exact/refuse.h"
 #include "papers/distance/distance_kernels.h"
 #include "papers/fused/fused_kernels.h"
 #include "papers/names.h"
@@ -12,25 +11,6 @@
 #include "plan/attempts.h"
 
 namespace kith::papers {
-
-namespace {
-
-Plan graph_plan(const planner::Request& r, const planner::Machine& machine) {
-    if (!r.shape.graph)
-        refuse("path: '{}' computes the graph of a set of points, not a search", r.path);
-    planner::Request plain = r;
-    plain.path = name(Path::exact);
-    Plan p = planner::make(plain, machine);
-    p.attempts = {{kato, ""}};
-    p.why = fmt::format(
-        "path {}: each pair of points once in binary64, in grids whose rows are dealt to the "
-        "devices; heaps of all "
-        "points on each, merged at the end. {}",
-        r.path, p.why);
-    return p;
-}
-
-}  // namespace
 
 bool built() {
     return true;
@@ -44,20 +24,26 @@ Plan plan(const planner::Request& r, const planner::Machine& machine) {
     return p;
 }
 
-std::string path_lines() {
-    const auto line = [](std::string_view name, std::string_view what) {
-        return fmt::format("  {:<18} {:<9} {}\n", name, "gpu", what);
-    };
-    std::string text =
-        line(hanak_rule,
-             fmt::format("of the following what Hanak 2023, 5.6 takes; NAME+{}: its selector",
-                         hanak_rule));
+std::vector<PathInfo> path_list() {
+    std::vector<PathInfo> list{
+        {.name = std::string(kato),
+         .on_cpu = true,
+         .on_gpu = true,
+         .graphs_only = true,
+         .what =
+             "of a graph: each pair once, in grids dealt to the devices (Kato and Hosino 2009)"},
+        {.name = std::string(hanak_rule),
+         .on_gpu = true,
+         .what = fmt::format("of the following what Hanak 2023, 5.6 takes; NAME+{}: its selector",
+                             hanak_rule)}};
     for (const gpu::DistanceKernel& kernel : gpu::distance_kernels)
-        text += line(fmt::format("{}+...", kernel.name),
-                     fmt::format("{}, then a selector of a GPU", kernel.what));
+        list.push_back({.name = kernel.name,
+                        .on_gpu = true,
+                        .takes_selector = true,
+                        .what = fmt::format("{}, then a selector of a GPU", kernel.what)});
     for (const gpu::FusedKernel& kernel : gpu::fused_kernels)
-        text += line(kernel.name, kernel.what);
-    return text;
+        list.push_back({.name = kernel.name, .on_gpu = true, .what = kernel.what});
+    return list;
 }
 
 }  // namespace kith::papers

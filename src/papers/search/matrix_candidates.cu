@@ -2,6 +2,7 @@
 // queries at a time; or from a fused kernel (papers/gpu.h, list_candidates).
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "gpu/primitives/block.cuh"
@@ -20,6 +21,8 @@ namespace kith::gpu {
 namespace {
 
 using papers::MatrixTile;
+
+constexpr std::string_view garcia = "garcia";
 
 // A selector's output for rows of values.
 struct Selected {
@@ -126,6 +129,10 @@ papers::ListBound papers::list_candidates(const MatrixTile& tile,
                                 .growth = tile.growth,
                                 .unfit = tile.unfit},
                                tile.stream);
+    // Garcia's kernel writes columns, as the paper does, for a selector that reads them.
+    const Selector* const selector = find_selector(tile.plan.selector);
+    const bool by_column =
+        tile.plan.distances == garcia && selector && selector->layout == SelectLayout::by_column;
     const std::int64_t at_once = std::min(tile.plan.matrix_queries, tile.q), n = tile.n,
                        listed = lists.capacity;
     const Buffer<float> matrix(at_once * n, tile.stream), values(at_once * listed, tile.stream);
@@ -146,12 +153,15 @@ papers::ListBound papers::list_candidates(const MatrixTile& tile,
              .q = q,
              .n = n,
              .values = matrix.get(),
+             .by_column = by_column,
              .stream = tile.stream});
         SelectJob job{.rows = q, .n = n, .k = listed, .sorted = false};
         job.ids = positions.get();
         job.out = values.get();
         job.stream = tile.stream;
-        run_selector(tile.plan.selector, {matrix.get(), q, n, 1, ElementType::f32}, job);
+        run_selector(tile.plan.selector,
+                     {matrix.get(), q, by_column ? 1 : n, by_column ? q : 1, ElementType::f32},
+                     job);
         list_kernel<<<static_cast<unsigned>(q), threads_of(listed), 0, tile.stream>>>(
             Selected{values.get(), positions.get()}, first, listed, n, lists);
         check_launch("list_candidates");

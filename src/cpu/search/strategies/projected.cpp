@@ -23,14 +23,12 @@ const char* nearest(NearestCall& call, const strategy::Queries& queries, strateg
 }  // namespace
 
 constinit const Strategy strategies::projected{
-    .facts =
-        {.name = "projected",
-         .path = Path::projected,
-         .what =
-             "products along principal components, then of all coordinates",
-         .obstacle = obstacle,
-         .bytes = bytes,
-         .tile = filter_tile},
+    .facts = {.name = "projected",
+              .path = Path::projected,
+              .what = "products along principal components, then of all coordinates",
+              .obstacle = obstacle,
+              .bytes = bytes,
+              .tile = filter_tile},
     .nearest = nearest};
 
 }  // namespace kith::cpu
