@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 export UPGRADE
 
-.PHONY: help demo build install test wheel test-python peers-tests bench packages docs gpu-test gpu-test-python sanitize fuzz mutants check-contributing \
+.PHONY: help demo build install test wheel test-python peers-tests bench packages docs drawings gpu-test gpu-test-python sanitize fuzz mutants check-contributing \
     format format-check lint prose clean deps test-deps bench-deps configure
 
 # The last line of a build that was left without HDF5: what brings it.
@@ -58,6 +58,10 @@ docs: configure  ## the documentation site: build/$(PRESET)/docs/html/index.html
 	scripts/install-deps python docs
 	cmake --build $(BUILD) -j $(JOBS) --target kith kith_io kith_cli kith_described
 	scripts/docs $(BUILD)
+
+drawings:  ## the drawings of records that documents show, beside the records; needs matplotlib
+	scripts/install-deps plot
+	scripts/records drawings
 
 gpu-test: build  ## the GPU tests, recorded in bench/results/<gpu>/tests.json
 	scripts/gpu-test $(BUILD)
