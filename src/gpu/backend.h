@@ -21,6 +21,7 @@ struct DeviceInfo {
     int multiprocessors = 0;
     std::int64_t total_bytes = 0;
     std::int64_t free_bytes = 0;
+    std::string code;  // which code of this build it runs: runtime/device_code.h
 };
 
 // 0 where there is no driver or no device. Never throws.
