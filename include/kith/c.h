@@ -41,7 +41,7 @@ enum kith_code {
 /* The message of this thread's last failed call; "" when none has failed. Valid until the thread's next failure. */
 KITH_EXPORT const char* kith_last_error(void);
 
-/* "0.1.0". Static. */
+/* KITH_VERSION of version.h. Static. */
 KITH_EXPORT const char* kith_version(void);
 
 /* ---------------------------------------------------------------- matrices */
