@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 export UPGRADE
 
-.PHONY: help demo build install test wheel test-python peers-tests bench packages docs drawings gpu-test gpu-test-python sanitize fuzz mutants check-contributing \
+.PHONY: help demo build install test wheel test-python peers-tests bench packages docs release release-check drawings gpu-test gpu-test-python sanitize fuzz mutants check-contributing \
     format format-check lint prose clean deps test-deps bench-deps configure
 
 # The last line of a build that was left without HDF5: what brings it.
@@ -58,6 +58,13 @@ docs: configure  ## the documentation site: build/$(PRESET)/docs/html/index.html
 	scripts/install-deps python docs
 	cmake --build $(BUILD) -j $(JOBS) --target kith kith_io kith_cli kith_described
 	scripts/docs $(BUILD)
+
+release: wheel  ## a release's files: build/$(PRESET)/dist with wheels, sources, checksums, bill of materials, provenance
+	scripts/release build $(BUILD)
+	scripts/release repeat $(BUILD)
+
+release-check:  ## the recipes of packaging/, each built and used in a clean root or with tools from PyPI; ARGS='debian conan' takes some
+	scripts/release-check $(ARGS)
 
 drawings:  ## the drawings of records that documents show, beside the records; needs matplotlib
 	scripts/install-deps plot
