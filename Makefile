@@ -13,7 +13,7 @@ export UPGRADE
 FOLDER ?= $(BUILD)/papers
 SECONDS ?= 600
 
-.PHONY: help demo build install test wheel test-python peers-tests bench papers packages docs gpu-test gpu-test-python sanitize fuzz mutants check-contributing \
+.PHONY: help demo build install test wheel test-python peers-tests bench papers packages docs release release-check drawings gpu-test gpu-test-python sanitize fuzz mutants check-contributing \
     format format-check lint prose clean deps test-deps bench-deps configure
 
 # The last line of a build that was left without HDF5: what brings it.
@@ -62,14 +62,23 @@ docs: configure  ## the documentation site: build/$(PRESET)/docs/html/index.html
 	cmake --build $(BUILD) -j $(JOBS) --target kith kith_io kith_cli kith_described
 	scripts/docs $(BUILD)
 
+release: wheel  ## a release's files: build/$(PRESET)/dist with wheels, sources, checksums, bill of materials, provenance
+	scripts/release build $(BUILD)
+	scripts/release repeat $(BUILD)
+
+release-check:  ## the recipes of packaging/, each built and used in a clean root or with tools from PyPI; ARGS='debian conan' takes some
+	scripts/release-check $(ARGS)
+
+drawings:  ## the drawings of records that documents show, beside the records; needs matplotlib
+	scripts/install-deps plot
+	scripts/records drawings
+
 gpu-test: build  ## the GPU tests, recorded in bench/results/<gpu>/tests.json
 	scripts/gpu-test $(BUILD)
 
 gpu-test-python: build  ## the Python package on the GPU, recorded in bench/results/<gpu>/python.json
 	scripts/wheel $(BUILD)
-	mkdir -p $(BUILD)/wheels && rm -f $(BUILD)/wheels/*.whl && cp $(BUILD)/wheel/*.whl $(BUILD)/wheels
-	$${PYTHON:-python3} -m pip download --quiet --no-deps --only-binary=:all: -d $(BUILD)/wheels nanobind-backend
-	scripts/gpu-test-python $(BUILD)/wheels $(BUILD)/src/libkith_shared.so
+	scripts/gpu-test-python $(BUILD)/wheel $(BUILD)/src/libkith_shared.so
 
 bench: deps bench-deps  ## named workloads timed, beside whichever baselines are installed (bench/baselines)
 	@cmake --preset $(PRESET) -B build/shared -D BUILD_SHARED_LIBS=ON -D KITH_CLI=OFF -D KITH_TESTS=OFF -D KITH_FUZZ=OFF

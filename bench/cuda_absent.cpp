@@ -33,6 +33,20 @@ std::vector<double> matrix_seconds(int, const std::string&, exact::Step, Data, c
     refuse();
 }
 
+std::vector<double> fused_seconds(int, const std::string&, Data, const MatrixShape&, std::int64_t, const MatrixRuns&) {
+    refuse();
+}
+
+std::vector<std::vector<double>> selection_seconds(int, Data, const MatrixShape&, std::int64_t,
+                                                   const std::vector<std::string>&, const MatrixRuns&) {
+    refuse();
+}
+
+GarciaSteps garcia_steps(const MatrixShape&, std::int64_t, const float*, const float*, const std::string&,
+                         std::int64_t*) {
+    refuse();
+}
+
 struct PartitionedSearch::State {};
 
 PartitionedSearch::PartitionedSearch(const Partition&, int, const float*, const float*) {

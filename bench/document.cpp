@@ -29,7 +29,7 @@ void add_earlier(const std::string& hash) {
         earlier_sources.push_back(hash);
 }
 
-// Of the NVIDIA driver; "" without one.
+// The NVIDIA driver's; "" without one.
 std::string driver_version() {
     std::ifstream file("/proc/driver/nvidia/version");
     std::string line;

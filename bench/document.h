@@ -15,7 +15,7 @@ std::string figure(double x);
 
 // The arguments of this run, for the documents that it writes.
 void set_command(int argc, char** argv);
-// What a document starts with: device, driver, date, version, build, arguments, and the hash of the library's and the
+// The beginning of a document: device, driver, date, version, build, arguments, and the hash of the library's and the
 // benchmark's sources (scripts/source-hash bench).
 Json head(const std::string& device, bool quick);
 // True for the fields of head() that may differ between a run and the one that it goes on from.

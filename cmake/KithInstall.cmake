@@ -6,16 +6,17 @@ include(CMakePackageConfigHelpers)
 set(kith_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kith)
 get_target_property(kith_library_type kith TYPE)
 
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/kith DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/kith DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
   FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh" PATTERN "*.def")
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development)
 
 # An export for each component: kith::io brings zlib and HDF5, which kith::kith does not need.
 foreach(library kith kith_io)
   if(TARGET ${library})
     install(TARGETS ${library} EXPORT ${library}Targets
-      ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-    install(EXPORT ${library}Targets NAMESPACE kith:: DESTINATION ${kith_package_dir})
+      ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
+      LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development)
+    install(EXPORT ${library}Targets NAMESPACE kith:: DESTINATION ${kith_package_dir} COMPONENT development)
   endif()
 endforeach()
 
@@ -30,7 +31,7 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/kithConfig.cmake.in
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/kithConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/kithConfig.cmake ${PROJECT_BINARY_DIR}/kithConfigVersion.cmake
   ${CMAKE_CURRENT_LIST_DIR}/FindKithArrow.cmake
-  DESTINATION ${kith_package_dir})
+  DESTINATION ${kith_package_dir} COMPONENT development)
 
 # Prefixes are relative to the .pc file: an installed tree may move. `pkg-config --static` adds what is private.
 file(RELATIVE_PATH kith_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
@@ -52,8 +53,8 @@ elseif(KITH_HAVE_PARQUET)
   string(APPEND kith_io_pc_requires_private " parquet arrow")
 endif()
 configure_file(${CMAKE_CURRENT_LIST_DIR}/kith.pc.in ${PROJECT_BINARY_DIR}/kith.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/kith.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_BINARY_DIR}/kith.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 if(KITH_IO)
   configure_file(${CMAKE_CURRENT_LIST_DIR}/kith_io.pc.in ${PROJECT_BINARY_DIR}/kith_io.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/kith_io.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(FILES ${PROJECT_BINARY_DIR}/kith_io.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 endif()

@@ -37,17 +37,21 @@ def made(table):
 
 def run(script, about, pages, tables, by_hand=()):
     """A script's `update`, `check` and `print`. A table is found by its head, on one of the pages; by_hand: heads of tables that
-    no record makes."""
+    no record makes. A page may hold the place of a table whose record is to come: a line `<!-- table NAME -->`, the maker's name."""
     command = sys.argv[1] if len(sys.argv) == 2 else ""
     if command not in ("update", "check", "print"):
         sys.exit(about)
-    wanted = {lines.partition("\n")[0]: lines for lines in map(made, tables)}
+    of_maker = {table.__name__: made(table) for table in tables}
+    wanted = {lines.partition("\n")[0]: lines for lines in of_maker.values()}
     if command == "print":
         print(*wanted.values(), sep="\n")
         return 0
     complaints, seen = [], set()
     for page in pages:
         text, name = page.read_text(), page.relative_to(ROOT).as_posix()
+        if command == "update":
+            for maker, lines in of_maker.items():
+                text = text.replace(f"<!-- table {maker} -->\n", lines)
         found = {lines.partition("\n")[0]: lines for lines in TABLE.findall(text)}
         complaints += [f"{name}: no record makes the table {head}" for head in found.keys() - wanted.keys()
                        if not head.startswith(tuple(by_hand) or ("\0",))]

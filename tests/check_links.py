@@ -51,7 +51,8 @@ def check_page(root, path, texts):
                 continue
             file, _, anchor = target.partition("#")
             where = (path.parent / file).resolve() if file else path
-            if not where.exists():
+            drawn = where.suffix == ".svg" and where.with_suffix(".json").exists()  # a record, where it is shown
+            if not where.exists() and not drawn:
                 yield f"{name}:{number}: {target}: no such file"
             elif anchor and where.suffix == ".md" and anchor not in anchors(texts(where)):
                 yield f"{name}:{number}: {target}: no such heading"

@@ -12,11 +12,11 @@ import tempfile
 
 
 ON_A_CPU = ["garcia-fig-3", "garcia-fig-4", "garcia-fig-5", "garcia-table-1", "garcia-tables-2-5", "hanak-fig-5-13", "kato",
-            "tang-1"]
+            "sismanis-sorts-cpu", "tang-1"]
 
 
 def all_in_parts(papers, folder):
-    every = ("--all", "--device", "cpu", "--quick", "--methods", "bf-c,kith,kith-1", "--json", folder)
+    every = ("--all", "--device", "cpu", "--quick", "--methods", "bf-c,kith,kith-1,sort:merge,sort:bitonic", "--json", folder)
     nothing = papers(*every, "--seconds", 0)
     assert nothing.returncode == 4 and "--resume" in nothing.stderr, nothing
     parts = 1
@@ -55,6 +55,8 @@ def main(bench):
         first = papers("garcia-fig-5", *few, "--methods", "bf-c,kith-1", "--json", five)
         assert first.returncode == 0, first
         document = json.loads(five.read_text())
+        assert document["command"][:3] == ["kith-bench", "papers", "garcia-fig-5"] and len(document["sources"]) == 64, document
+        assert document["device"] and document["date"] and "earlier_sources" not in document, document
         cells = document["cells"]
         assert [(c["method"], c["n"]) for c in cells] == [(m, n) for m in ("bf-c", "kith-1") for n in (1200, 2400)], cells
         assert all(c["d"] == 32 and c["k"] == 20 and c["seconds"] > 0 and c["same_ids"] > 0.999 for c in cells), cells

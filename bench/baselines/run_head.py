@@ -1,4 +1,4 @@
-"""What every record of a benchmark in Python starts with, as kith-bench's do."""
+"""The beginning of every record of a benchmark in Python, as of kith-bench's."""
 import datetime
 import pathlib
 import subprocess

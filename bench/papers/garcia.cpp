@@ -35,13 +35,15 @@ struct Column {
     const Figures* paper;  // or none
     double slope_4800, slope_38400;
 };
-constexpr std::array<Column, 7> columns = {{{"octave", &of_matlab, 0.54, 31},
+constexpr std::array<Column, 9> columns = {{{"octave", &of_matlab, 0.54, 31},
                                             {"octave-sort", nullptr, no_time, no_time},
                                             {"bf-c", &of_c, 0.45, 29},
                                             {"ann", &of_ann, 0.20, 15},
                                             {"kith-1", nullptr, no_time, no_time},
                                             {"kith", nullptr, no_time, no_time},
-                                            {"kith-gpu", &of_cuda, 0.001, 0.087}}};
+                                            {"kith-gpu", nullptr, no_time, no_time},
+                                            {"copies:garcia+insertion-sort", &of_cuda, 0.001, 0.087},
+                                            {"copies:garcia+comb-sort", nullptr, no_time, no_time}}};
 
 Panel by_n(std::size_t of_d) {
     const std::int64_t d = all_d[of_d];
@@ -74,20 +76,24 @@ Line without_figures(const char* method) {
 
 // Tables 2 to 4: the paper's are of BF-CUDA.
 Panel shares(const char* title, Axis axis, std::vector<std::int64_t> at, const Shape& shape, const Line& on_gpu) {
-    return {title, axis, std::move(at), shape, {without_figures("bf-c"), without_figures("steps-1"), on_gpu}};
+    return {title,
+            axis,
+            std::move(at),
+            shape,
+            {without_figures("bf-c"), without_figures("steps-1"), without_figures("steps-gpu"), on_gpu}};
 }
 
 PaperTable tables_2_to_5() {
     PaperTable table{"garcia-tables-2-5", "Shares of distances, sort and copies", "Garcia et al. 2008, Tables 2 to 5",
                      Shows::shares};
-    table.panels = {
-        shares("Table 2: d 16, k 20", Axis::n, {2400, 4800, 9600}, {.d = 16, .k = 20},
-               {"steps-gpu", {0.023, 0.055, 0.169}, {28, 51, 59}, {70, 47, 40}, {2, 2, 1}}),
-        shares("Table 3: n 4800, k 20", Axis::d, {8, 16, 32}, {.n = 4800, .k = 20},
-               {"steps-gpu", {0.040, 0.055, 0.076}, {37, 51, 66}, {62, 47, 32}, {1, 2, 2}}),
-        shares("Table 4: n 4800, d 16", Axis::k, {5, 10, 20}, {.n = 4800, .d = 16},
-               {"steps-gpu", {0.033, 0.037, 0.055}, {82, 71, 51}, {15, 26, 47}, {3, 3, 2}}),
-        shares("Table 5: n 4800, k 20", Axis::d, {32}, {.n = 4800, .k = 20}, {"steps-gpu", {0.076}, {66}, {32}, {2}})};
+    table.panels = {shares("Table 2: d 16, k 20", Axis::n, {2400, 4800, 9600}, {.d = 16, .k = 20},
+                           {"garcia:insertion-sort", {0.023, 0.055, 0.169}, {28, 51, 59}, {70, 47, 40}, {2, 2, 1}}),
+                    shares("Table 3: n 4800, k 20", Axis::d, {8, 16, 32}, {.n = 4800, .k = 20},
+                           {"garcia:insertion-sort", {0.040, 0.055, 0.076}, {37, 51, 66}, {62, 47, 32}, {1, 2, 2}}),
+                    shares("Table 4: n 4800, d 16", Axis::k, {5, 10, 20}, {.n = 4800, .d = 16},
+                           {"garcia:insertion-sort", {0.033, 0.037, 0.055}, {82, 71, 51}, {15, 26, 47}, {3, 3, 2}}),
+                    shares("Table 5: n 4800, k 20", Axis::d, {32}, {.n = 4800, .k = 20},
+                           {"garcia:insertion-sort", {0.076}, {66}, {32}, {2}})};
     Line& on_core = table.panels.back().lines.front();
     on_core.paper_seconds = {7.51};
     on_core.paper_distance = {91};

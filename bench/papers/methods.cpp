@@ -13,6 +13,8 @@
 #include "papers/clocks.h"
 #include "papers/eigen_heap.h"
 #include "papers/octave.h"
+#include "papers/truncated_sorts.h"
+#include "search/matrix_times.h"
 
 namespace kith::bench::papers {
 
@@ -146,6 +148,39 @@ Steps distances_select_gpu(const Inputs& data, const Options& options, std::int6
     return distances_select(data, on("cuda:0", 0, options), "insertion-sort", 0, ids);
 }
 
+// The selection alone of BF-C's distances, by a truncated sort on one core.
+Steps truncated(const Inputs& data, const TruncatedSort sort, std::int64_t* ids) {
+    const Shape& s = data.shape;
+    Steps steps{.total = 0, .wall = 0, .sort = 0};
+    std::vector<SortEntry> entries;
+    for (std::int64_t i = 0; i < s.q; ++i) {
+        entries.resize(static_cast<std::size_t>(s.n));
+        for (std::int64_t j = 0; j < s.n; ++j) {
+            float sum = 0;
+            for (std::int64_t c = 0; c < s.d; ++c) {
+                const float apart = values(data.queries)[i * s.d + c] - values(data.points)[j * s.d + c];
+                sum += apart * apart;
+            }
+            entries[static_cast<std::size_t>(j)] = {sum, static_cast<std::int32_t>(j)};
+        }
+        const Clocks seconds = clocked([&] { sort(entries, s.k); });
+        steps.total += seconds.processor;
+        steps.wall += seconds.wall;
+        for (std::int64_t j = 0; j < s.k; ++j) ids[i * s.k + j] = entries[static_cast<std::size_t>(j)].id;
+    }
+    steps.sort = steps.total;
+    return steps;
+}
+
+// Garcia's kernels apart, from host memory to host memory.
+Steps garcia(const Inputs& data, const std::string& selector, std::int64_t* ids) {
+    const Shape& s = data.shape;
+    const GarciaSteps parts =
+        garcia_steps({s.n, s.q, s.d}, s.k, values(data.points), values(data.queries), selector, ids);
+    const double total = parts.distance + parts.sort + parts.copy;
+    return {.total = total, .wall = total, .distance = parts.distance, .sort = parts.sort, .copy = parts.copy};
+}
+
 Steps eigen_heap(const Inputs& data, const Options& options, std::int64_t* ids) {
     const Shape& s = data.shape;
     const double seconds =
@@ -228,6 +263,19 @@ Method method_named(const std::string& name) {
         };
         return {name, "", true, gpu_missing, run};
     }
+    if (name.starts_with("garcia:")) {
+        const auto run = [selector = name.substr(7)](const Inputs& data, const Options&, std::int64_t* ids) {
+            return garcia(data, selector, ids);
+        };
+        return {name, "", true, gpu_missing, run};
+    }
+    for (const NamedSort& each : truncated_sorts()) {
+        if (name != fmt::format("sort:{}", each.name)) continue;
+        const auto run = [sort = each.sort](const Inputs& data, const Options&, std::int64_t* ids) {
+            return truncated(data, sort, ids);
+        };
+        return {name, "", false, nothing_missing, run};
+    }
     for (const bool copies : {false, true}) {
         const std::string_view prefix = copies ? "copies:" : "path:";
         if (!name.starts_with(prefix)) continue;
@@ -237,8 +285,11 @@ Method method_named(const std::string& name) {
         };
         return {name, "", true, gpu_missing, run};
     }
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("method: '{}'; expected one of {}path:NAME, copies:NAME, steps:SELECTOR", name, names));
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format(
+            "method: '{}'; expected one of {}path:NAME, copies:NAME, steps:SELECTOR, garcia:SELECTOR, sort:NAME", name,
+            names));
 }
 
 }  // namespace kith::bench::papers

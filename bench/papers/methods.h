@@ -50,9 +50,11 @@ struct Method {
 };
 
 const std::vector<Method>& methods();
-// One of these. Or "path:NAME" and "copies:NAME": a search by that path of kith::search, from device memory to device
-// memory, without and with the copies from and to host memory. Or "steps:SELECTOR": kith::distances, then kith::select
-// by that selector of a GPU, and the copies. Throws invalid_argument with the list of names.
+// One of these, or of a family. "path:NAME" and "copies:NAME": a search by that path of kith::search, from device
+// memory to device memory, without and with the copies from and to host memory. "steps:SELECTOR": kith::distances, then
+// kith::select by that selector of a GPU, and the copies. "garcia:SELECTOR": Garcia's kernel, its matrix by column,
+// then that selector, and the copies. "sort:NAME": a truncated sort of distances on one core, without the distances.
+// Throws invalid_argument with the list of names.
 Method method_named(const std::string& name);
 
 }  // namespace kith::bench::papers

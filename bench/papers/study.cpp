@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "kith/error.h"
 #include "papers/all.h"
 #include "papers/cells.h"
@@ -37,10 +39,13 @@ void print_list(const std::vector<PaperTable>& tables) {
         const std::string missing = each.missing();
         fmt::print("  {:<12} {}{}\n", each.name, each.what, missing.empty() ? "" : "; not here: " + missing);
     }
-    fmt::print("  {:<12} {}\n  {:<12} {}\n  {:<12} {}\n", "path:NAME",
-               "kith::search by that path of a GPU, from device memory", "copies:NAME",
-               "the same with the copies from and to host memory", "steps:SELECTOR",
-               "kith::distances, then kith::select by that selector, and the copies, on a GPU");
+    const std::pair<const char*, const char*> families[] = {
+        {"path:NAME", "kith::search by that path of a GPU, from device memory"},
+        {"copies:NAME", "likewise with the copies from and to host memory"},
+        {"steps:SELECTOR", "kith::distances, then kith::select by that selector, and the copies, on a GPU"},
+        {"garcia:SELECTOR", "Garcia's kernel, its matrix by column, then that selector, and the copies"},
+        {"sort:NAME", "a truncated sort of distances on one core, without the distances"}};
+    for (const auto& [name, what] : families) fmt::print("  {:<12} {}\n", name, what);
     fmt::print("all of the papers', a file each: --all --json FOLDER\n");
 }
 

@@ -7,6 +7,7 @@
 #include "kith/error.h"
 #include "search/distance_kernels.h"
 #include "search/kato.h"
+#include "search/kernels_alone.h"
 #include "search/latency.h"
 #include "search/paths.h"
 #include "search/radius.h"
@@ -52,6 +53,7 @@ const std::vector<SearchTable>& tables() {
                                       {.name = streams_table, .run = run_streams},
                                       {.name = kernels_table, .run = run_kernels, .of_paper = false, .mean = true},
                                       {.name = throughput_table, .run = run_kernels, .mean = true},
+                                      {.name = alone_table, .run = run_kernels_alone, .mean = true},
                                       {.name = rule_table, .run = run_rule, .mean = true}};
         for (const std::string& name : path_tables()) list.push_back({.name = name, .run = run_paths, .mean = true});
         return list;

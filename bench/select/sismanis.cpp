@@ -4,7 +4,10 @@
 // Table 1 gives orders of growth; here they are held against counted operations: where the order is right, counted over
 // formula is the same along a row. Fig. 1 (one query, n 2^10 to 2^20) has no table: the text names its ranges. Its sort
 // is thrust::sort, a radix sort that the whole device shares; so is the one here.
+#include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "select/table.h"
 
@@ -71,6 +74,45 @@ Table operations() {
     return t;
 }
 
+// The truncated sorts by time, each against the bitonic one: the paper's thesis is that this is the fastest.
+std::vector<Series> all_sorts() {
+    std::vector<Series> series;
+    for (const Row& row : table_one) {
+        series.push_back({.label = row.selector, .selector = row.selector});
+        if (series.back().label != "truncated-bitonic") series.back().against = "truncated-bitonic";
+    }
+    // The baseline of the others comes first.
+    std::ranges::stable_partition(series, [](const Series& s) { return s.against.empty(); });
+    return series;
+}
+
+Table sorts() {
+    Table t{"sismanis-sorts", "The truncated sorts against each other, as times of the bitonic one",
+            "Sismanis et al. 2012, sections 2 and 3 (no figure: the bitonic sort is said to be the fastest)"};
+    t.shows = Shows::seconds;
+    t.times = t.log_y = true;
+    for (const std::int64_t q : {1, 128}) {
+        Panel by_n{.title = "q " + std::to_string(q) + ", k 32",
+                   .axis = Axis::n,
+                   .at = {1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20},
+                   .q = q,
+                   .k = 32,
+                   .order = Order::distances,
+                   .series = all_sorts(),
+                   .quick_at = {1 << 10, 1 << 14}};
+        Panel by_k{.title = "q " + std::to_string(q) + ", n 2^16",
+                   .at = {8, 16, 32, 64, 128, 256},
+                   .n = 1 << 16,
+                   .q = q,
+                   .order = Order::distances,
+                   .series = all_sorts(),
+                   .quick_at = {8, 64}};
+        t.panels.push_back(by_n);
+        t.panels.push_back(by_k);
+    }
+    return t;
+}
+
 constexpr const char* full_sort = "device-wide radix sort (CUB)";
 
 Panel one_query(bool distances) {
@@ -109,6 +151,7 @@ Panel locating() {
 
 std::vector<Table> sismanis_tables() {
     return {operations(),
+            sorts(),
             {.name = "sismanis-fig1",
              .title = "Truncation during the sort against truncation after it, one query",
              .paper = "Sismanis et al. 2012, Fig. 1",

@@ -6,6 +6,7 @@ that is not a page becomes a page of the site that shows it, and `<!-- picture: 
 The references are listed from what there is: the modules of the Python package, the public headers, the commands of the
 command line.
 """
+import gzip
 import importlib.machinery
 import importlib.util
 import pathlib
@@ -13,6 +14,7 @@ import pkgutil
 import posixpath
 import re
 import shutil
+import subprocess
 import sys
 
 import pictures
@@ -24,7 +26,7 @@ LINK = re.compile(r"(?<=\]\()([^)#\s:]+)(?=[)#])")
 LANGUAGES = {".h": "cpp", ".cpp": "cpp", ".cu": "cuda", ".c": "c", ".py": "python", ".json": "json", ".def": "cpp"}
 
 
-written = set()
+written, drawings = set(), set()
 
 
 def put(path, text):
@@ -42,7 +44,10 @@ def shown(target):
         names = sorted(part.name + "/" * part.is_dir() for part in target.iterdir() if part.name != "__pycache__")
         body = "".join(f"- `{part}`\n" for part in names)
     else:
-        body = f"``````{LANGUAGES.get(target.suffix, 'text')}\n{target.read_text()}\n``````\n"
+        packed = target.suffix == ".gz"
+        text = gzip.decompress(target.read_bytes()).decode() if packed else target.read_text()
+        kind = pathlib.Path(target.stem).suffix if packed else target.suffix
+        body = f"``````{LANGUAGES.get(kind, 'text')}\n{text}\n``````\n"
     return f"---\norphan: true\n---\n\n# {name}{'/' * target.is_dir()}\n\n{body}"
 
 
@@ -52,6 +57,9 @@ def page(sources, path, pages):
 
     def link(match):
         target = (path.parent / match.group(1)).resolve()
+        if target.suffix == ".svg" and target.with_suffix(".json").exists():
+            drawings.add(target.with_suffix(".json"))  # a record is drawn where its drawing is shown
+            return match.group(0)
         if not target.is_relative_to(ROOT) or not target.exists() or target in pages:
             return match.group(0)
         inside = target.relative_to(ROOT).as_posix()
@@ -190,6 +198,8 @@ def main(sources, kith):
     pages = sorted({path for pattern in PAGES for path in ROOT.glob(pattern)})
     for path in pages:
         page(sources, path, pages)
+    if drawings:
+        subprocess.run([sys.executable, ROOT / "bench" / "plot", "--into", sources, *sorted(drawings)], check=True, stdout=subprocess.DEVNULL)
     for path in (ROOT / "docs" / "site" / "pages").rglob("*.*"):
         put(sources / path.relative_to(ROOT / "docs" / "site" / "pages"), path.read_text())
     index = (sources / "index.md").read_text()

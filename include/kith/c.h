@@ -409,7 +409,7 @@ KITH_EXPORT int kith_plan_select(int64_t rows, int64_t cols, int64_t k, int32_t 
 KITH_EXPORT int kith_build_info(char* text, size_t capacity, size_t* length);
 
 /* The paths that can be asked for by name, a line each: name, devices ("cpu", "gpu", "cpu,gpu"), and what it is, with
- * tabs between them. A name that ends in "+" is a distance kernel: the name of a selector of a GPU goes behind it.
+ * tabs between them. A name that ends in "+" is a distance kernel: the name of a selector of a GPU follows it.
  * text, capacity and length as in kith_plan(). */
 KITH_EXPORT int kith_paths(char* text, size_t capacity, size_t* length);
 

@@ -113,10 +113,10 @@ std::string build_info() {
             const gpu::DeviceInfo info = gpu::device_info(i);
             text += fmt::format(
                 "cuda:{}       {}, compute capability {}.{}, {} multiprocessors, {:.1f} of {:.1f} "
-                "GiB free\n",
+                "GiB free, runs {}\n",
                 i, info.name, info.capability / 10, info.capability % 10, info.multiprocessors,
                 static_cast<double>(info.free_bytes) / (1 << 30),
-                static_cast<double>(info.total_bytes) / (1 << 30));
+                static_cast<double>(info.total_bytes) / (1 << 30), info.code);
         }
         if (const std::string compiler = gpu::formula_compiler(); !compiler.empty())
             text += fmt::format("gpu formulas {}\n", compiler);

@@ -47,6 +47,9 @@ run(${work}/by_pkg_config_io)
 # Configured only: to build would be to build kith again.
 configure(subproject ${here}/subproject -D KITH_SOURCE=${source} -D FETCH=OFF)
 configure(fetched ${here}/subproject -D KITH_SOURCE=${source} -D FETCH=ON)
+if(DEFINED ENV{KITH_CPM})  # CPM.cmake, which no package brings
+  configure(by_cpm ${here}/subproject -D KITH_SOURCE=${source} -D CPM=$ENV{KITH_CPM})
+endif()
 # The Python package is no other project: pip compiles the GPU backend where there is nvcc, unless CMAKE_ARGS says otherwise.
 foreach(asked AUTO OFF)
   set(argument -D KITH_CUDA=${asked})

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -144,6 +145,21 @@ protected:
         const std::vector<float> got = on_host(values, q * n);
         if (kernel.expanded()) enclosed(rows, got, terms);
         else near(rows, step, got);
+        if (std::string(kernel.name) == "garcia") by_column(job, got);
+    }
+
+    // The same matrix by column has the same bits.
+    static void by_column(gpu::DistanceJob job, const std::vector<float>& rows) {
+        const gpu::Buffer<float> values(job.q * job.n, nullptr);
+        job.values = values.get();
+        job.by_column = true;
+        gpu::distance_matrix("garcia", job);
+        const std::vector<float> got = on_host(values, job.q * job.n);
+        for (std::int64_t i = 0; i < job.q; ++i)
+            for (std::int64_t p = 0; p < job.n; ++p)
+                ASSERT_EQ(std::bit_cast<std::uint32_t>(rows[static_cast<std::size_t>(i * job.n + p)]),
+                          std::bit_cast<std::uint32_t>(got[static_cast<std::size_t>(p * job.q + i)]))
+                    << i << ", " << p;
     }
 
     static std::string place(const Shape& shape, std::int64_t query, std::int64_t point) {

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "gpu/backend.h"
+#include "gpu/runtime/device_code.h"
 #include "gpu/runtime/handles.h"
 #include "gpu/runtime/memory/device_memory.h"
 #include "machine/lasting.h"
@@ -213,8 +214,12 @@ const DeviceAttributes& device_attributes() {
 DeviceInfo device_facts(int device) {
     refuse_after_fork();
     const KnownDevice& known = known_device(device);
-    return {known.name, known.attributes.capability, known.attributes.multiprocessors,
-            known.total_bytes, 0};
+    return {known.name,
+            known.attributes.capability,
+            known.attributes.multiprocessors,
+            known.total_bytes,
+            0,
+            ""};
 }
 
 DeviceInfo device_info(int device) {
@@ -225,6 +230,7 @@ DeviceInfo device_info(int device) {
     const PoolBytes pool = pool_bytes(device);
     info.total_bytes = static_cast<std::int64_t>(total);
     info.free_bytes = static_cast<std::int64_t>(free) + pool.held - pool.used;
+    info.code = device_code(KITH_CUDA_ARCHITECTURES, info.capability);
     return info;
 }
 
