@@ -64,9 +64,7 @@ gpu-test: build  ## the GPU tests, recorded in bench/results/<gpu>/tests.json
 
 gpu-test-python: build  ## the Python package on the GPU, recorded in bench/results/<gpu>/python.json
 	scripts/wheel $(BUILD)
-	mkdir -p $(BUILD)/wheels && rm -f $(BUILD)/wheels/*.whl && cp $(BUILD)/wheel/*.whl $(BUILD)/wheels
-	$${PYTHON:-python3} -m pip download --quiet --no-deps --only-binary=:all: -d $(BUILD)/wheels nanobind-backend
-	scripts/gpu-test-python $(BUILD)/wheels $(BUILD)/src/libkith_shared.so
+	scripts/gpu-test-python $(BUILD)/wheel $(BUILD)/src/libkith_shared.so
 
 bench: deps bench-deps  ## named workloads timed, beside whichever baselines are installed (bench/baselines)
 	@cmake --preset $(PRESET) -B build/shared -D BUILD_SHARED_LIBS=ON -D KITH_CLI=OFF -D KITH_TESTS=OFF -D KITH_FUZZ=OFF

@@ -2,8 +2,8 @@
 Start in five minutes
 =====================
 
-The wheel is built by ``make wheel`` and installed by ``pip install build/release/wheel/kith_knn-*.whl``; it needs numpy, which pip brings with nanobind-backend, and no
-CUDA toolkit. Then everything is one import.
+The wheel is built by ``make wheel`` and installed by ``pip install build/release/wheel/kith_knn-*.whl``; it needs numpy, which pip
+brings, and no CUDA toolkit. Then everything is one import.
 """
 import numpy as np
 
