@@ -21,8 +21,8 @@ add_library(kith_manylinux_start OBJECT ${manylinux_sources}/manylinux_start.c)
 target_compile_options(kith_manylinux_start PRIVATE -Wall -Wextra)
 
 function(kith_link_manylinux target)
-  target_link_directories(${target} BEFORE PRIVATE ${stubs})
-  target_link_options(${target} PRIVATE -nodefaultlibs -Wl,--as-needed -Wl,--gc-sections
+  # As a link directory it would be one where the program looks for its libraries.
+  target_link_options(${target} PRIVATE -L${stubs} -nodefaultlibs -Wl,--as-needed -Wl,--gc-sections
     -Wl,--exclude-libs,libstdc++.a:libgcc.a:libc_nonshared.a)
   target_link_libraries(${target} PRIVATE kith_manylinux)
   get_target_property(type ${target} TYPE)

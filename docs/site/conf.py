@@ -18,6 +18,7 @@ templates_path = ["_templates"]
 nitpicky = False  # types of other libraries and of headers that Doxygen does not read
 
 # Pages
+highlight_language = "none"  # of blocks that name no language
 myst_heading_anchors = 4  # the anchors that links between the pages name
 myst_enable_extensions = ["deflist", "html_image"]
 # A struct of C and its typedef have one name, and every header opens the namespace kith.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The pictures of the site, drawn when it is built: pictures.py FOLDER KITH_BINARY.
 
-strategies.svg: in which order strategies are asked, from the lists (tests/check_lists.py) and the conditions in docs/design.md.
+strategies.svg: the order in which strategies are asked, from the lists (tests/check_lists.py) and the conditions in docs/design.md.
 roofline.svg: today's rates of a GPU and the limits of its machine, from the record of the goals.
 growth.svg: time over the number of points, by `kith plan`, with the measured ones.
 answers.svg: ties, NaN and f32 in one search.
@@ -51,32 +51,27 @@ def wrapped(said, most):
 
 
 def strategies():
-    """The chains of both backends: a box a strategy, the condition next to it, and below it what it leaves."""
+    """The chains of both backends: a box a strategy, the condition next to it, and an arrow to the one that takes what it leaves."""
     page = (ROOT / "docs/design.md").read_text()
-    columns = [("CPU", "cpu", "strategy of a CPU"), ("GPU", "gpu", "strategy of a GPU")]
-    parts, tallest, width = [], 0, 520
-    parts.append(text(width, 28, "a search: which device?", "mono", "middle"))
-    for number, (label, backend, heading) in enumerate(columns):
-        left = 20 + number * width
-        parts.append(f'<path class="line" d="M{width} 38 V52 H{left + 85} V66"/>')
-        parts.append(text(left + 95, 64, label, "soft"))
+    parts, y = [], 8
+    for label, backend in (("a CPU", "cpu"), ("a GPU", "gpu")):
+        parts.append(text(8, y + 16, f"a search on {label}", "mono"))
+        y += 30
         listed = {name for name, _, _ in check_lists.strategies(ROOT, backend)}
-        y = 72
-        rows = [row for row in check_lists.rows(page, heading) if row[0].strip("`") in listed]
-        for place, (name, _, takes, when) in enumerate(rows):
-            lines = wrapped(when.replace("`", ""), 44)
+        rows = [row for row in check_lists.rows(page, f"strategy of {label}") if row[0].strip("`") in listed]
+        for place, (name, _, _, when) in enumerate(rows):
+            lines = wrapped(when.replace("`", ""), 48)
             tall = max(34, 17 * len(lines) + 8)
             last = place == len(rows) - 1
-            parts.append(f'<rect class="{"last" if last else "box"}" x="{left}" y="{y}" width="170" height="34" rx="6"/>')
-            parts.append(text(left + 85, y + 22, name.strip("`"), "mono", "middle"))
-            parts += [text(left + 182, y + 16 + 17 * i, line, "soft", size=13) for i, line in enumerate(lines)]
+            parts.append(f'<rect class="{"last" if last else "box"}" x="8" y="{y}" width="170" height="34" rx="6"/>')
+            parts.append(text(93, y + 22, name.strip("`"), "mono", "middle"))
+            parts += [text(190, y + 16 + 17 * i, line, "soft", size=13) for i, line in enumerate(lines)]
             if not last:
-                parts.append(f'<path class="line" d="M{left + 85} {y + 34} V{y + tall + 14}"/>')
-                parts.append(f'<path class="line" d="M{left + 80} {y + tall + 8} l5 6 l5 -6"/>')
+                parts.append(f'<path class="line" d="M93 {y + 34} V{y + tall + 14} M88 {y + tall + 8} l5 6 l5 -6"/>')
             y += tall + 14
-        parts.append(text(left + 85, y + 6, "every query certified", "soft", "middle", 13))
-        tallest = max(tallest, y + 20)
-    return svg(2 * width + 20, tallest, "The order in which strategies are asked: each answers some queries and leaves the rest to the next", parts)
+        parts.append(text(93, y + 6, "every query certified", "soft", "middle", 13))
+        y += 36
+    return svg(540, y, "The order in which strategies are asked: each answers some queries and leaves the rest to the next", parts)
 
 
 class Axes:
@@ -122,7 +117,7 @@ def roofline():
     """Pairs a second over the dimensions, and the rate at which products alone would run."""
     record = json.loads((ROOT / "bench/results/h200/goals.json").read_text())
     flops = record["limits"]["bf16_flops"]
-    axes = Axes(760, 460, (12, 2000), (100, 3e4), "dimensions", "10^9 pairs a second",
+    axes = Axes(640, 420, (12, 2000), (100, 3e4), "dimensions", "10^9 pairs a second",
                 (16, 64, 128, 256, 768, 1536))
     peak = [(d, min(flops / (2 * d) / 1e9, 3e4)) for d in (12, 13, 16, 32, 64, 128, 256, 512, 1024, 2000)]
     axes.curve([(d, y) for d, y in peak if y < 3e4], "b", dashed=True)
@@ -144,7 +139,7 @@ def roofline():
 
 def growth(kith):
     """Seconds over the points: planned for three machines, and measured where a record has it."""
-    axes = Axes(760, 460, (1e4, 1e8), (1e-4, 1e3), "points (128 dimensions, 8,192 queries, k 10, prepared)", "seconds")
+    axes = Axes(640, 420, (1e4, 1e8), (1e-4, 1e3), "points (128 dimensions, 8,192 queries, k 10, prepared)", "seconds")
     for machine, kind, said in (("h200", "a", "one H200"), ("zen5", "c", "two cores of Zen 5")):
         points = []
         for tenth in range(40, 81, 2):
@@ -164,23 +159,22 @@ def growth(kith):
 
 def answers():
     """A query, its neighbours by (distance, id), and what is left out."""
-    parts = [text(20, 26, "one query, k = 5", "mono")]
-    x, y, unit = 210, 190, 30
-    parts.append(f'<circle class="grid" cx="{x}" cy="{y}" r="{5 * unit / 1.25}"/>')
+    x, y, unit = 210, 142, 24
+    parts = [f'<circle class="grid" cx="{x}" cy="{y}" r="{5 * unit}"/>']
     for dx, dy, name, kind in ((0, 0, "0, 2", "fa"), (3, 4, "1", "fb"), (4, -3, "3", "fb")):
-        px, py = x + dx * unit / 1.25, y - dy * unit / 1.25
+        px, py = x + dx * unit, y - dy * unit
         parts.append(f'<circle class="{kind}" cx="{px}" cy="{py}" r="6"/>')
         parts.append(text(px + (18 if dx == 0 else 11), py + 5, name, "mono"))
     parts.append(f'<circle class="line" cx="{x}" cy="{y}" r="11"/>')
-    parts.append(text(x, y + 34, "query, and two points like it", "soft", "middle", 13))
-    rows = [("id", "distance", "why"), ("0", "0", "equal to the query"), ("2", "0", "equal too: the larger id comes second"),
-            ("1", "5", "a tie at 5: the smaller id first"), ("3", "5", ""), ("-1", "inf", "the fifth point has a NaN")]
+    parts.append(text(x, y + 34, "the query, and two points like it", "soft", "middle", 13))
+    rows = [("id", "distance", "why, k 5"), ("0", "0", "equal to the query"), ("2", "0", "equal too: the larger id comes second"),
+            ("1", "5", "a tie at 5: the smaller id first"), ("3", "5", "the other of the tie"), ("-1", "inf", "the fifth point has a NaN")]
     for i, (number, distance, why) in enumerate(rows):
-        at = 84 + 34 * i
+        at = 300 + 28 * i
         kind = "soft" if i == 0 else "mono"
-        parts += [text(440, at, number, kind, "end"), text(520, at, distance, kind, "end"), text(545, at, why, "soft", size=13)]
-    parts.append('<path class="grid" d="M405 94 H800"/>')
-    return svg(820, 360, "Ties go to the smaller id, duplicates count, a NaN is never returned", parts)
+        parts += [text(44, at, number, kind, "end"), text(120, at, distance, kind, "end"), text(142, at, why, "soft", size=13)]
+    parts.append('<path class="grid" d="M10 308 H410"/>')
+    return svg(420, 454, "Ties go to the smaller id, duplicates count, a NaN is never returned", parts)
 
 
 def main(folder, kith):

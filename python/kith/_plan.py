@@ -30,6 +30,8 @@ class Plan(NamedTuple):
         The strategies in the order in which they may run, each with its condition.
     why : str
         A sentence for each decision.
+    text : str
+        All of it in lines.
     """
 
     device: str
@@ -41,10 +43,10 @@ class Plan(NamedTuple):
     workspace_bytes: int
     attempts: list[tuple[str, str]]
     why: str
-    _text: str
+    text: str
 
     def __str__(self) -> str:
-        return self._text
+        return self.text
 
 
 class Path(NamedTuple):
