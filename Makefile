@@ -62,7 +62,9 @@ docs: configure  ## the documentation site: build/$(PRESET)/docs/html/index.html
 	cmake --build $(BUILD) -j $(JOBS) --target kith kith_io kith_cli kith_described
 	scripts/docs $(BUILD)
 
-release: wheel  ## a release's files: build/$(PRESET)/dist with wheels, sources, checksums, bill of materials, provenance
+release: configure  ## a release's files: build/$(PRESET)/dist with wheels, sources, checksums, bill of materials, provenance
+	scripts/install-deps python
+	cmake --build $(BUILD) -j $(JOBS) --target kith kith_io kith_cli kith_described kith_formats
 	scripts/release build $(BUILD)
 	scripts/release repeat $(BUILD)
 

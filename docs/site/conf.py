@@ -68,8 +68,18 @@ def skip(app, kind, name, thing, skipped, options):
     return True if name == "get_metadata_routing" or name.startswith("set_") and name.endswith("_request") else None
 
 
+def level(app, error):
+    """Captions of the navigation are headings of a level, which screen readers ask for."""
+    for path in pathlib.Path(app.outdir).rglob("*.html"):
+        text = path.read_text()
+        told = text.replace('class="caption" role="heading">', 'class="caption" role="heading" aria-level="2">')
+        if told != text:
+            path.write_text(told)
+
+
 def setup(app):
     app.connect("autodoc-skip-member", skip)
+    app.connect("build-finished", level)
 
 
 html_theme = "furo"

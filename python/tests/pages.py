@@ -82,6 +82,13 @@ def surroundings(block: Block) -> dict[str, Any]:
     """The names that the block uses and does not make. ImportError where that cannot be had."""
     names = arrays()
     code = re.sub(r"#.*", "", block.source)
+    if 'device="cuda' in code:  # docs/papers/, whose blocks are part of a program
+        import kith
+        try:
+            kith.search(names["points"], names["queries"], 1, device="cuda")
+        except kith.DeviceError as error:
+            raise ImportError(str(error)) from error
+        names.update(kith=kith, users=names["points"], features=names["points"], distances=names["scores"].astype(np.float32))
     for name, module in KNOWN_AS.items():
         if re.search(rf"\b{name}\.", code):
             importlib.import_module(module)

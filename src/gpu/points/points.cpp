@@ -325,6 +325,7 @@ std::shared_ptr<const Points> prepare(const MatrixView& view, const MetricSpec& 
                                        points->metric.params, stream));
     else if (plan.path != Path::exact) add_filter(chunk, points->metric, plan, stream);
     chunk.likely_repeats = plan.path != Path::exact && !chunk.by_tree && !points->on_host &&
+                           plan.query_tile >= counting_queries &&
                            sample_says_repeats(chunk.points, points->metric, stream);
     progress.poll(stage);
     progress.throw_if_cancelled();

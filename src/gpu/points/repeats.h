@@ -13,6 +13,10 @@ struct Repeats {
     bool many() const { return most >= tuning::many_repeats; }
 };
 
+// Queries of a tile for which duplicates are counted where a sample says that there are many: a
+// tile of fewer costs less than counting. Reasoned.
+inline constexpr std::int64_t counting_queries = 128;
+
 // Counts duplicates by their bits. Synchronises. `earlier` is empty unless many().
 Repeats count_repeats(const Rows& rows, std::int64_t d, cudaStream_t stream);
 

@@ -247,7 +247,7 @@ FilterOutcome ChunkSearch::filtered(const QueryTile& tile, const ProjectedVector
     // Searches that refined many needless candidates suggest duplicate rows, which should have been
     // counted.
     const bool ties_cost_much =
-        chunk_.likely_repeats ||
+        (chunk_.likely_repeats && queries_.rows.count >= counting_queries) ||
         static_cast<double>(context_.learned.needless) >=
             tuning::needless_share * static_cast<double>(chunk_.points.rows.count);
     const Repeats* const repeats =
