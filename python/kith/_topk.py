@@ -98,7 +98,7 @@ def topk(values: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool 
     if places is None:
         if getattr(values, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
             found[0] = values.gather(dim, found[1])  # the same values, of which torch knows where they are from
-        return TopK(*found, report)
+        return TopK(found[0], found[1], report)
     for to, part in zip(places, found):
         to[...] = part
     return TopK(*places, report)

@@ -92,7 +92,10 @@ class Front(Cli):
         paths = {path["name"]: path for path in info["paths"]}
         self.assertTrue(paths["tree"]["on_cpu"] and not paths["tree"]["graphs_only"])
         if has_papers():
-            self.assertTrue(paths["kato"]["graphs_only"] and paths["garcia"]["takes_selector"])
+            # A path of graphs, and a distance kernel.
+            kato = [(path["graphs_only"], path["takes_selector"]) for path in info["paths"] if path["name"] == "kato"]
+            self.assertEqual(kato, [(True, False), (False, True)])
+            self.assertTrue(paths["garcia"]["takes_selector"])
             self.assertRegex(kith("info").stdout, r"\n  kato +cpu, gpu +of a graph")
 
     @unittest.skipIf(os.environ.get("KITH_SANITIZE"), "a sanitizer takes memory of its own")
@@ -123,7 +126,8 @@ class Front(Cli):
         self.assertEqual(plan["metric"]["name"], "cosine")
         self.assertEqual(json.loads(kith("plan", "-n", 500, "--graph", "-d", 2, "-k", 1, "--json").stdout)["shape"]["q"], 500)
         # What directions save nobody knows before.
-        self.assertIn("by all coordinates", kith("plan", "-n", 60000, "-q", 10000, "-d", 784, "-k", 10, "--device", "cpu").stdout)
+        self.assertIn("by all coordinates", kith("plan", "-n", 60000, "-q", 10000, "-d", 784, "-k", 10, "--device", "cpu",
+                                                 "--path", "projected").stdout)
         several = ("plan", "-n", "1e6", "--graph", "-d", 128, "-k", 10, "--machine", "h100")
         self.assertIn("busiest", kith(*several).stdout)
         self.assertEqual([s["devices"] for s in json.loads(kith(*several, "--json").stdout)["schedules"]], list(range(1, 9)))

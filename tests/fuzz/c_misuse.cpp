@@ -303,6 +303,17 @@ const std::map<std::string, std::function<int(Arguments&)>> functions = {
              return kith_build_info(to, capacity, length);
          });
      }},
+    {"kith_paths",
+     [](Arguments& a) {
+         return text(
+             a, [](char* to, std::size_t capacity, std::size_t* length) { return kith_paths(to, capacity, length); });
+     }},
+    {"kith_selectors",
+     [](Arguments& a) {
+         return text(a, [](char* to, std::size_t capacity, std::size_t* length) {
+             return kith_selectors(to, capacity, length);
+         });
+     }},
     {"kith_entropy",
      [](Arguments& a) {
          return estimate(a, [&](const kith_options* o, kith_estimate* found) {
