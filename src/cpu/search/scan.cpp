@@ -14,8 +14,8 @@ namespace kith::cpu {
 
 namespace {
 
-// Bytes of neighbours: of the queries that a thread scans at a time, and of all queries between
-// ranges of the points. A single query may need more.
+// Bytes of the neighbours of all queries between ranges of the points. A single query may need
+// more.
 constexpr std::int64_t merged_bytes = 256 << 20;
 // Polls after each query against a tile of this many values: a formula is interpreted, so that this
 // may take long.

@@ -12,7 +12,7 @@ namespace kith::cpu {
 
 inline strategy::Tile scan_tile(std::int64_t n, std::int64_t q, std::int64_t d, std::int64_t k,
                                 int threads) {
-    // Neighbours of a thread's queries.
+    // Bytes of the neighbours of a thread's queries. A single query may need more.
     constexpr std::int64_t kept_bytes = 32 << 20;
     const std::int64_t rows = scan_block_bytes / (8 * std::max<std::int64_t>(d, 1)),
                        lists = kept_bytes / TopK::bytes(k), of_thread = (q + threads - 1) / threads;

@@ -19,7 +19,7 @@ struct Ahead {
     QueryRange (*answer)(const SearchContext&);
     // The path whose tiles answer the queries left.
     Path (*behind)(const Plan&);
-    // Report::path where it has answered any query; null: that of the tiles.
+    // Report::path of a search that it took part in; null: that of the tiles.
     const char* reported;
     // For the report, if queries are left: why, and what would help. {}: the path behind.
     const char *left, *wish;
