@@ -394,11 +394,11 @@ double attempt_seconds(const strategy::Facts& strategy, const Request& r, const 
     constexpr const cpu::Strategy* own_rows = cpu::listed("rows");
     const bool rows = cpu::is_listed(own_rows) && &strategy == &own_rows->facts;
     if (!rows && std::string_view(strategy.name) != name(strategy.path)) return 0;
-    const CostRates& rates = built_in_costs(plan.isa);
-    const Cost cost = plan.device != host_memory
-                          ? cost_on_gpu(rates, strategy.path, r)
-                          : cost_of(rates, strategy.path, r, !rows && is_ready(strategy.path, r),
-                                    plan.threads, !rows);
+    const bool cpu = plan.device == host_memory;
+    const CostRates& rates = built_in_costs(cpu ? plan.isa : "sm_90a");
+    const Cost cost = cpu ? cost_of(rates, strategy.path, r, !rows && is_ready(strategy.path, r),
+                                    plan.threads, !rows)
+                          : cost_on_gpu(rates, strategy.path, r);
     return cost.assumed || !std::isfinite(cost.seconds) ? 0 : cost.seconds;
 }
 

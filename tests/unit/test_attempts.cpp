@@ -119,6 +119,21 @@ TEST(AttemptsOfAGpu, SayHowGraphsAndFewQueriesAreFiltered) {
     EXPECT_TRUE(lists(tree, "direct-f32"));
 }
 
+// By a GPU's rates, also where the filter has no matrix instructions.
+TEST(AttemptsOfAGpu, AreEstimatedByItsRates) {
+    Options options;
+    options.metric = MetricId::cityblock;
+    const Plan plan = plan_on("h200", {1 << 20, 8192, 128, 10}, options);
+    ASSERT_EQ("", plan.isa);
+    ASSERT_EQ("direct-f32", plan.attempts.at(0).strategy);
+    EXPECT_GT(plan.attempts[0].seconds, 0.001);
+    EXPECT_LT(plan.attempts[0].seconds, 1);  // a minute by those of a CPU
+    for (const Attempt& each : plan.attempts) {
+        EXPECT_GT(each.query_tile, 0) << each.strategy;
+        EXPECT_GT(each.point_tile, 0) << each.strategy;
+    }
+}
+
 TEST(AttemptsOfAGpu, BeginWithNoop) {
     Options options;
     const Shape shape{1 << 20, 8192, 128, 10};
