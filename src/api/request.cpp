@@ -97,7 +97,7 @@ Plan plan_search(const Shape& shape, const MetricSpec& metric, const Options& op
                  int data_device, double share, bool& allocating, bool prepared, bool all_points) {
     planner::Request asked = request(shape, metric, options, data_device);
     asked.share = share;
-    asked.prepared = asked.ahead = prepared;
+    asked.points.prepared = asked.ahead = prepared;
     asked.all_points = all_points;
     Plan plan = planner::make(asked, machine(options.device));
     allocating = plan.device != host_memory && options.memory == 0;

@@ -70,7 +70,7 @@ void add_attempts(const Request& r, const Machine& m, Plan& p) {
                                       .d = r.shape.d,
                                       .bf16 = m.bf16 && wide,
                                       .bytes = m.vnni && wide,
-                                      .has_tree = r.forms.tree == Form::ready})) {
+                                      .has_tree = r.points.forms.tree == Form::ready})) {
         const strategy::Facts& facts = step.strategy->facts;
         add(facts, cpu::text(step.when),
             facts.tile ? facts.tile(p, r.shape) : strategy::Tile{p.query_tile, p.point_tile}, r, p);

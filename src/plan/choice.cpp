@@ -81,7 +81,7 @@ bool direct_serves(const Request& r, const Machine& m) {
 // Whether a tree of the points has been made, or has room: a budget that was asked for is cut by
 // what a filter takes, which is less.
 bool tree_has_room(const Request& r, const Machine& m) {
-    return r.forms.tree == Form::ready ||
+    return r.points.forms.tree == Form::ready ||
            (r.memory == 0 && tree_bytes(r.shape) <= static_cast<double>(m.free_bytes) / 2);
 }
 
@@ -98,7 +98,7 @@ bool may_serve(const PathFacts& path, const Request& r, const Machine& m) {
     if (!obstacle(path, r, false, m).empty()) return false;
     if (path.path == Path::tree)
         return r.leaves_out && tree_has_room(r, m) &&
-               (r.shape.d <= exact::tree_dimensions || r.forms.boxes == Form::ready);
+               (r.shape.d <= exact::tree_dimensions || r.points.forms.boxes == Form::ready);
     // Filters give up queries with so many neighbours.
     constexpr double most_share = 0.1;
     const bool many = static_cast<double>(r.shape.k) > most_share * static_cast<double>(r.shape.n);
@@ -110,11 +110,11 @@ bool may_serve(const PathFacts& path, const Request& r, const Machine& m) {
 // Whether the form that the path searches has been made, or will be ahead of the queries.
 bool is_ready(Path path, const Request& r) {
     if (path == Path::exact) return true;
-    if (path == Path::tree && r.forms.tree == Form::ready) return true;
+    if (path == Path::tree && r.points.forms.tree == Form::ready) return true;
     if (r.ahead) return true;  // the form is made once, for all queries to come
-    if (r.chunk_points == 0) return r.prepared;
+    if (r.points.chunk == 0) return r.points.prepared;
     // What a sample decides at run time is one of the coarse forms.
-    return path == r.host_path || (looks_at_less(path) && looks_at_less(r.host_path));
+    return path == r.points.path || (looks_at_less(path) && looks_at_less(r.points.path));
 }
 
 // The request whose costs count: where points are prepared ahead, typical queries and neighbours.
@@ -194,11 +194,11 @@ Choice cheapest(const Request& r, const Machine& m) {
 // ahead.
 Request as_prepared(const Request& r, const Machine& m) {
     Request call = r, before = r;
-    if (!r.prepared || r.ahead || r.chunk_points > 0) return call;
+    if (!r.points.prepared || r.ahead || r.points.chunk > 0) return call;
     before.ahead = true;
-    call.chunk_points = r.shape.n;
-    call.host_path = cheapest(before, m).path;
-    if (call.host_path == Path::tree) call.forms.tree = Form::ready;
+    call.points.chunk = r.shape.n;
+    call.points.path = cheapest(before, m).path;
+    if (call.points.path == Path::tree) call.points.forms.tree = Form::ready;
     return call;
 }
 
@@ -208,13 +208,13 @@ constexpr std::int64_t gpu_projected_dimensions = 256, gpu_byte_dimensions = 64,
                        gpu_projected_points = 1 << 17, gpu_projected_queries = 1 << 15;
 bool gpu_projection_may_pay(const Request& r, const Machine::Device& device) {
     const Shape& s = r.shape;
-    if (s.k > s.n / tree_share || r.forms.pca == Form::absent) return false;
+    if (s.k > s.n / tree_share || r.points.forms.pca == Form::absent) return false;
     const bool whole_numbers = device.capability == 90 && r.isa != "sm_80";
     // Tiles that serve both of their sides.
     if (s.graph && s.n >= gpu::tuning::symmetric_points &&
         s.n <= gpu::tuning::symmetric_most_points && s.d <= gpu::tuning::symmetric_most_dimensions)
         return false;
-    if (r.forms.pca == Form::ready) return true;
+    if (r.points.forms.pca == Form::ready) return true;
     // With a copy of the points, which may be made.
     const auto element = static_cast<std::int64_t>(size_of(s.type));
     const double bytes =
@@ -222,7 +222,7 @@ bool gpu_projection_may_pay(const Request& r, const Machine::Device& device) {
     const double free = r.memory > 0 ? static_cast<double>(r.memory)
                                      : r.share * static_cast<double>(device.free_bytes);
     return s.d >= (whole_numbers ? gpu_byte_dimensions : gpu_projected_dimensions) &&
-           s.n >= gpu_projected_points && (r.prepared || s.q >= gpu_projected_queries) &&
+           s.n >= gpu_projected_points && (r.points.prepared || s.q >= gpu_projected_queries) &&
            bytes <= 0.4 * free;
 }
 
@@ -232,7 +232,7 @@ bool gpu_projection_may_pay(const Request& r, const Machine::Device& device) {
 constexpr std::int64_t clustered_points = 1 << 18, clustered_dimensions = 16;
 bool clusters_may_pay(const Request& r, const Machine::Device& device) {
     const Shape& s = r.shape;
-    if (device.capability != 90 || r.forms.clusters == Form::absent || !r.prepared ||
+    if (device.capability != 90 || r.points.forms.clusters == Form::absent || !r.points.prepared ||
         s.k > s.n / tree_share)
         return false;
     const auto element = static_cast<std::int64_t>(size_of(s.type));
@@ -270,7 +270,7 @@ bool gpu_sample_may_pay(Path path, const Request& r, const Machine::Device& devi
     if (path == Path::clustered) return clusters_may_pay(r, device);
     // Where clusters may be left out, they are looked for first.
     return gpu_projection_may_pay(r, device) &&
-           (r.forms.pca == Form::ready || !clusters_may_pay(r, device));
+           (r.points.forms.pca == Form::ready || !clusters_may_pay(r, device));
 }
 
 // The filter of all coordinates that serves on a GPU; exact where none does.
@@ -284,7 +284,7 @@ Path filter_on_gpu(const Request& r, const Machine& m) {
 }
 
 Cost cost_on_gpu(const CostRates& rates, Path path, const Request& r) {
-    const bool ready = r.prepared || r.chunk_points > 0;
+    const bool ready = r.points.prepared || r.points.chunk > 0;
     return cost_of(rates, path, r, ready, 0);
 }
 
@@ -413,14 +413,15 @@ bool tries_tree(const Request& r, const Machine::Device* device, const Machine& 
     // In few dimensions, too: costs reckon with a uniform cloud, which a sample may correct.
     const bool filters = p.path != Path::tree && p.path != Path::exact;
     if (!filters || p.forced || !p.selector.empty() || !p.distances.empty() || !r.leaves_out ||
-        r.all_points || r.forms.boxes == Form::absent || r.host_points != HostPoints::none ||
+        r.all_points || r.points.forms.boxes == Form::absent || r.points.host != HostPoints::none ||
         !r.metric.traits.monotone || r.metric.user)
         return false;
     constexpr std::int64_t least_points_gpu = 1 << 16;
     if (device)
-        return r.prepared && r.memory == 0 && r.shape.n >= least_points_gpu &&
+        return r.points.prepared && r.memory == 0 && r.shape.n >= least_points_gpu &&
                gpu_tree_saves(r, *device);
-    const bool many = r.prepared || r.forms.tree == Form::ready || r.shape.q >= tree_queries;
+    const bool many =
+        r.points.prepared || r.points.forms.tree == Form::ready || r.shape.q >= tree_queries;
     return many && r.shape.n >= tree_points && r.shape.k <= r.shape.n / tree_share &&
            tree_has_room(r, m);
 }

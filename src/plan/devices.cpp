@@ -118,11 +118,11 @@ Plan divide(const Request& request, const Machine& machine, const std::vector<in
     // A block searches one neighbour more than the graph: a point itself may be among them.
     one.shape.graph = false;
     one.shape.k += request.shape.graph ? 1 : 0;
-    one.prepared = false;  // points that do not fit are cut into shards first
+    one.points.prepared = false;  // points that do not fit are cut into shards first
     Plan p = make(one, machine);
     const std::int64_t n = request.shape.n;
     if (p.chunk_points < n) one.shape.n = exact::ceil_div(n, count);
-    one.prepared = request.prepared;
+    one.points.prepared = request.points.prepared;
     one.shape.q =
         block_queries(request.shape.q, p.query_tile, devices.size(), kind_of(devices, machine));
     p = make(one, machine);

@@ -52,7 +52,8 @@ double gpu_workspace(const Request& r, const Machine::Device& device, Path path,
 
 // Bytes of a coordinate of the points.
 std::int64_t element_of(const Request& r) {
-    return r.point_element > 0 ? r.point_element : static_cast<std::int64_t>(size_of(r.shape.type));
+    return r.points.element > 0 ? r.points.element
+                                : static_cast<std::int64_t>(size_of(r.shape.type));
 }
 
 // What of points that stay in host memory lies on the device: of their vectors, those of the filter
@@ -72,7 +73,8 @@ double held_bytes(const Request& r, HostPoints held, Path path) {
 // composed and fused ones) stream.
 bool stay_on_host(const Request& r, const Machine::Device& device, Path path, double budget) {
     namespace t = gpu::tuning;
-    if (!r.prepared || r.chunk_points > 0 || r.metric.user || r.shape.n > most_points) return false;
+    if (!r.points.prepared || r.points.chunk > 0 || r.metric.user || r.shape.n > most_points)
+        return false;
     if (path != Path::gemm_f16 && path != Path::direct_f32) return false;
     Request least = r;
     least.shape.k = std::min(t::host_points_k, r.shape.n);
@@ -87,8 +89,8 @@ bool stays_in_bytes(const Request& r, const Machine::Device& device, Path path, 
     namespace t = gpu::tuning;
     const Shape& s = r.shape;
     const metric::Gemm form = metric::product_form(r.metric.traits);
-    if (!r.prepared || r.chunk_points > 0 || r.metric.user || r.all_points || !r.leaves_out ||
-        !r.path.empty())
+    if (!r.points.prepared || r.points.chunk > 0 || r.metric.user || r.all_points ||
+        !r.leaves_out || !r.path.empty())
         return false;
     if (s.n < t::least_listed_points || s.n > most_points) return false;
     if (s.d < t::least_listed_dimensions || s.d > t::most_listed_dimensions) return false;
@@ -189,8 +191,9 @@ constexpr double of_free = 0.85;
 }  // namespace
 
 double device_budget(const Request& r, const Machine::Device& device) {
-    return r.memory > 0 ? static_cast<double>(std::max<std::int64_t>(r.memory - r.late_bytes, 1))
-                        : of_free * r.share * static_cast<double>(device.free_bytes);
+    return r.memory > 0
+               ? static_cast<double>(std::max<std::int64_t>(r.memory - r.points.late_bytes, 1))
+               : of_free * r.share * static_cast<double>(device.free_bytes);
 }
 
 bool gpu_tree_saves(const Request& r, const Machine::Device& device) {
@@ -198,7 +201,7 @@ bool gpu_tree_saves(const Request& r, const Machine::Device& device) {
     const Shape& s = r.shape;
     if (s.n > most_points || s.k > std::min(s.n / t::least_points_per_neighbour, t::most_tree_k))
         return false;
-    if (r.all_points || (r.chunk_points > 0 && r.chunk_points < s.n)) return false;
+    if (r.all_points || (r.points.chunk > 0 && r.points.chunk < s.n)) return false;
     const auto n = static_cast<double>(s.n);
     // It holds all points, beside what a filter of all queries takes.
     const auto element = static_cast<std::int64_t>(size_of(s.type));
@@ -206,16 +209,16 @@ bool gpu_tree_saves(const Request& r, const Machine::Device& device) {
         t::tree_bytes(s.n, s.d) + t::point_bytes(s.d, element, Path::gemm_f16, true) * n;
     const double free = r.memory > 0 ? static_cast<double>(r.memory)
                                      : r.share * static_cast<double>(device.free_bytes);
-    return r.forms.tree == Form::ready || bytes <= 0.4 * free;
+    return r.points.forms.tree == Form::ready || bytes <= 0.4 * free;
 }
 
 bool gpu_tree_may_pay(const Request& r, const Machine::Device& device, bool direct) {
     namespace t = gpu::tuning;
     const Shape& s = r.shape;
     if (!gpu_tree_saves(r, device)) return false;
-    if (r.forms.boxes == Form::ready) return true;
+    if (r.points.forms.boxes == Form::ready) return true;
     if (s.d > exact::tree_dimensions || !t::tree_leaves_out(s.n, s.d, direct)) return false;
-    return r.forms.tree == Form::ready || r.prepared ||
+    return r.points.forms.tree == Form::ready || r.points.prepared ||
            static_cast<double>(s.q) * static_cast<double>(s.n) >= t::tree_pairs(s.n, direct);
 }
 
@@ -232,13 +235,13 @@ double place_points(const Request& r, const Machine::Device& device, double budg
     p.chunk_points = s.n;
     // Points that take more than half of the budget stream, two chunks in flight.
     const bool scarce = r.data_device == host_memory && all > budget / 2,
-               kept = r.host_points != HostPoints::none;
-    p.host_points = kept || !scarce ? r.host_points : choose_host_points(r, device, p.path, budget);
+               kept = r.points.host != HostPoints::none;
+    p.host_points = kept || !scarce ? r.points.host : choose_host_points(r, device, p.path, budget);
     // A radius, more neighbours than bytes serve, and what is asked for stream.
     if (p.host_points == HostPoints::bytes && p.path == Path::gemm_f16 && r.path.empty() &&
         !r.all_points && s.k < t::most_listed_k && gpu_isa(r.isa, device) == "sm_90a")
         p.path = Path::gemm_i8;
-    const double held = held_bytes(r, p.host_points, kept ? r.host_path : p.path);
+    const double held = held_bytes(r, p.host_points, kept ? r.points.path : p.path);
     p.held_bytes = clamped(held);
     if (p.host_points != HostPoints::none) {
         workspace = budget - held;
@@ -252,7 +255,7 @@ double place_points(const Request& r, const Machine::Device& device, double budg
     if (streamed > 0)
         p.chunk_points =
             std::clamp<std::int64_t>(static_cast<std::int64_t>(streamed / 2 / per_point), 1, s.n);
-    if (r.chunk_points > 0) p.chunk_points = r.chunk_points;
+    if (r.points.chunk > 0) p.chunk_points = r.points.chunk;
     p.chunk_points = std::min(p.chunk_points, most_points);
     return streamed > 0 ? streamed : workspace;
 }
@@ -326,7 +329,7 @@ void gpu_tiles(const Request& request, const Machine::Device& device, Plan& p) {
                  per_point =
                      t::point_bytes(s.d, element_of(r), p.path, r.data_device == host_memory);
     double workspace = place_points(r, device, budget, per_point, p);
-    const bool in_clusters = r.forms.clusters == Form::ready;
+    const bool in_clusters = r.points.forms.clusters == Form::ready;
     const double spread =
         r.all_points && in_clusters && p.path == Path::gemm_f16 ? t::spread_bytes(s.n, s.d) : 0;
     const bool spreads = spread > 0 && spread <= workspace / 2;
@@ -358,10 +361,10 @@ void gpu_tree_tiles(const Request& r, const Machine::Device& device, Path behind
     namespace t = gpu::tuning;
     const Shape& s = r.shape;
     const double budget = device_budget(r, device),
-                 tree = r.forms.tree == Form::ready ? 0 : t::tree_bytes(s.n, s.d);
+                 tree = r.points.forms.tree == Form::ready ? 0 : t::tree_bytes(s.n, s.d);
     Request beside = r;
     beside.memory = std::max<std::int64_t>(clamped(budget - tree), 1);
-    beside.prepared = false;  // a tree holds the coordinates
+    beside.points.prepared = false;  // a tree holds the coordinates
     p.path = behind;
     gpu_tiles(beside, device, p);
     p.path = Path::tree;

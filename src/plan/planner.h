@@ -56,6 +56,21 @@ struct Forms {
                                     // order
 };
 
+// What a request knows of its points: whether they are prepared, and what was made of them before.
+struct PreparedPoints {
+    bool prepared = false;  // they are, for any number of queries to come
+    Forms forms;
+    // Bytes per coordinate, which may differ from shape.type, the wider type of points and queries.
+    // 0: as shape.type.
+    std::int64_t element = 0;
+    std::int64_t chunk = 0;  // points on the device at a time; 0: to be decided
+    // The part of host-resident points on the device, as prepared for the filter of `path`.
+    HostPoints host = HostPoints::none;
+    Path path = Path::exact;
+    // Bytes on a GPU, within the request's `memory`, of forms that searches have made.
+    std::int64_t late_bytes = 0;
+};
+
 // The options of a selection beyond its shape.
 struct SelectionRequest {
     std::string order;  // "", "ascending" or "descending"
@@ -77,20 +92,9 @@ struct Request {
     int threads = 0;
     std::string path, selector, isa;
     bool all_points = false;  // any point may be an answer (range search): no PCA projection
-    bool prepared = false;    // the points are prepared, for any number of queries to come
-    bool ahead = false;       // the plan prepares them: queries and k are unknown yet
+    bool ahead = false;       // the plan prepares the points: queries and k are unknown yet
     bool leaves_out = true;   // allows paths that leave out points unseen
-    Forms forms;
-    // Bytes per coordinate of prepared points, which may differ from shape.type, the wider type of
-    // points and queries. 0: as shape.type.
-    std::int64_t point_element = 0;
-    // Points on the device at a time, as they were prepared. 0: to be decided.
-    std::int64_t chunk_points = 0;
-    // The part of host-resident points on the device, as prepared for the filter of host_path.
-    HostPoints host_points = HostPoints::none;
-    Path host_path = Path::exact;
-    // Bytes on a GPU, within `memory`, of forms that searches have made of prepared points.
-    std::int64_t late_bytes = 0;
+    PreparedPoints points;
     std::int64_t most_queries = 0;  // per tile on a GPU; 0: to be decided
     SelectionRequest selected;
 };

@@ -135,10 +135,10 @@ TEST(Costs, CountTheFormsThatAreReady) {
     const Machine m = machine_of("avx512", 1);
     Request r = of({300000, 20, 64, 10, kith::ElementType::f32, false});
     r.leaves_out = false;
-    r.prepared = true;
-    r.chunk_points = r.shape.n;
+    r.points.prepared = true;
+    r.points.chunk = r.shape.n;
     for (const Path path : {Path::gemm_bf16, Path::gemm_f32, Path::direct_f32}) {
-        r.host_path = path;
+        r.points.path = path;
         EXPECT_EQ(path, choose_path(r, nullptr, m).path);
     }
 }
@@ -176,7 +176,7 @@ TEST(CostsOfAGpu, LeaveAFilterWhereTheyAreNotKnown) {
     EXPECT_EQ(Path::gemm_f16, of_gpu(many));
     // Points that are prepared for queries to come: each call may scan.
     Request ahead = few;
-    ahead.ahead = ahead.prepared = true;
+    ahead.ahead = ahead.points.prepared = true;
     EXPECT_EQ(Path::gemm_f16, of_gpu(ahead));
     Request within = few;
     within.all_points = true;

@@ -215,7 +215,7 @@ TEST(Plan, ProjectsManyQueriesOfManyDimensions) {
     m.devices.clear();
     const auto path = [&](kith::Shape shape, bool prepared = false, bool radius = false) {
         Request r = of(shape, kith::metric::Gemm::l2);
-        r.prepared = r.ahead = prepared;
+        r.points.prepared = r.ahead = prepared;
         r.all_points = radius;
         return kith::planner::make(r, m).path;
     };
@@ -284,8 +284,8 @@ TEST(Plan, ClustersOfAnIndex) {
         Machine machine = with_gpu(std::int64_t{70} << 30);
         machine.devices[0].capability = capability;
         Request r = of(shape, kith::metric::Gemm::l2);
-        r.prepared = prepared;
-        r.forms.clusters = r.forms.pca = none ? Form::absent : Form::unknown;
+        r.points.prepared = prepared;
+        r.points.forms.clusters = r.points.forms.pca = none ? Form::absent : Form::unknown;
         return kith::planner::make(r, machine);
     };
     const kith::Shape shape{1 << 20, 8192, 128, 10};
@@ -312,10 +312,10 @@ TEST(Plan, RadiiOfPointsInClusters) {
     const double spread = kith::gpu::tuning::spread_bytes(shape.n, shape.d);
     const auto plan = [&](bool in_clusters, std::int64_t memory) {
         Request r = of(shape, kith::metric::Gemm::l2);
-        r.prepared = r.all_points = true;
-        r.forms.clusters = in_clusters ? Form::ready : Form::unknown;
+        r.points.prepared = r.all_points = true;
+        r.points.forms.clusters = in_clusters ? Form::ready : Form::unknown;
         r.memory = memory;
-        r.chunk_points = shape.n;
+        r.points.chunk = shape.n;
         return kith::planner::make(r, with_gpu(std::int64_t{70} << 30));
     };
     constexpr std::int64_t mib = 1 << 20;
@@ -343,7 +343,7 @@ TEST(Plan, LooksForDirectionsOnGpus) {
     Machine m = with_gpu(std::int64_t{70} << 30);
     const auto plan = [&](const kith::Shape& shape, bool prepared, std::int64_t memory = 0) {
         Request r = of(shape, kith::metric::Gemm::l2);
-        r.prepared = prepared;
+        r.points.prepared = prepared;
         r.memory = memory;
         return kith::planner::make(r, m);
     };
@@ -368,12 +368,12 @@ TEST(Plan, LooksForDirectionsOnGpus) {
     EXPECT_LT(plan({1 << 17, (1 << 15) - 1, 256, 10}, false).workspace_bytes, once.workspace_bytes);
     EXPECT_EQ(kith::Path::gemm_f16, plan({1 << 22, 1 << 15, 768, 10}, true, std::int64_t{8} << 30).path);
     Request has = of({1 << 22, 1, 768, 10}, kith::metric::Gemm::l2);
-    has.forms.pca = Form::ready;
-    has.prepared = true;
-    has.chunk_points = 1 << 22;
+    has.points.forms.pca = Form::ready;
+    has.points.prepared = true;
+    has.points.chunk = 1 << 22;
     has.data_device = 0;
     EXPECT_EQ(kith::Path::projected, kith::planner::make(has, with_gpu(std::int64_t{14} << 30)).path);
-    has.forms.pca = Form::unknown;
+    has.points.forms.pca = Form::unknown;
     EXPECT_EQ(kith::Path::gemm_f16, kith::planner::make(has, with_gpu(std::int64_t{14} << 30)).path);
     Request r = of({1 << 17, 10, 64, 5}, kith::metric::Gemm::cross_entropy);
     r.path = "projected";
@@ -457,8 +457,8 @@ TEST(Plan, ComputesEveryValueOfVeryFewQueries) {
         EXPECT_EQ(1, plan(1 << 20, 1, 512, 10, [&](Request& r) { r.path = path; }).matrix_queries) << path;
     EXPECT_EQ(0, plan(1 << 20, 1, 128, 10, [](Request& r) { r.path = "clustered"; }).matrix_queries);
     const auto projected = [](Request& r) {
-        r.forms.pca = Form::ready;
-        r.prepared = true;
+        r.points.forms.pca = Form::ready;
+        r.points.prepared = true;
     };
     EXPECT_EQ(1, plan(1 << 20, 1, 1024, 10, projected).matrix_queries);
     EXPECT_EQ(1, plan(1 << 20, 1, 1536, 10, projected).matrix_queries);
@@ -479,7 +479,7 @@ TEST(Plan, TakesATreeOfFewDimensions) {
     r.shape.d = 8;
     r.shape.q = 100;
     EXPECT_NE(kith::Path::tree, path());
-    r.prepared = true;
+    r.points.prepared = true;
     EXPECT_EQ(kith::Path::tree, path());
     r.path = "tree";
     EXPECT_EQ(kith::Path::tree, path());
@@ -518,7 +518,7 @@ TEST(Plan, TakesATreeOnAGpu) {
     }
     r.shape.q = 1000;
     EXPECT_NE(kith::Path::tree, path());
-    r.prepared = true;
+    r.points.prepared = true;
     EXPECT_EQ(kith::Path::tree, path());
     r.shape.k = 129;
     EXPECT_NE(kith::Path::tree, path());
@@ -536,7 +536,7 @@ TEST(Plan, TakesATreeOnAGpu) {
     r.shape.d = 2;
     EXPECT_EQ(kith::Path::tree, path());
     // Points that stream have none, of whatever path was asked.
-    r.chunk_points = 50000;
+    r.points.chunk = 50000;
     EXPECT_NE(kith::Path::tree, path());
     r.path = "tree";
     EXPECT_THROW(path(), kith::Error);
@@ -547,16 +547,16 @@ TEST(Plan, KeepsATreeThatHasBeenMade) {
     Request r = of({100000, 1, 3, 10, kith::ElementType::f32, false}, kith::metric::Gemm::l2);
     r.metric.traits.monotone = true;
     r.device = "cpu";
-    r.prepared = true;
+    r.points.prepared = true;
     for (const std::int64_t free : {std::int64_t{1} << 40, std::int64_t{1} << 20}) {
         Machine m = with_gpu(std::int64_t{70} << 30);
         m.free_bytes = free;
         const auto path = [&] { return kith::planner::make(r, m).path; };
         for (const std::int64_t memory : {0, 1 << 20}) {
             r.memory = memory;
-            r.forms.tree = Form::unknown;
+            r.points.forms.tree = Form::unknown;
             EXPECT_EQ(memory == 0 && free > 1 << 20, path() == kith::Path::tree);
-            r.forms.tree = Form::ready;
+            r.points.forms.tree = Form::ready;
             EXPECT_EQ(kith::Path::tree, path());
         }
     }
@@ -766,7 +766,7 @@ TEST(Plan, LargeGraphsUseBothSidesOfATile) {
 // An Index that was prepared to stream does so whatever a later call allows.
 TEST(Plan, KeepsThePreparedChunks) {
     Request r = of({300'000, 300'000, 64, 10, kith::ElementType::f32, true}, kith::metric::Gemm::l2);
-    r.chunk_points = 50'000;
+    r.points.chunk = 50'000;
     const kith::Plan p = kith::planner::make(r, with_gpu(std::int64_t{70} << 30));
     EXPECT_EQ(50'000, p.chunk_points);
     EXPECT_FALSE(p.symmetric);

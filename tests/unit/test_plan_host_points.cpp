@@ -29,7 +29,7 @@ kith::planner::Machine with_gpu(std::int64_t free_bytes) {
 kith::planner::Request prepared(std::int64_t n, std::int64_t d, ElementType type, std::int64_t q = 10'000,
                                 std::int64_t k = 10) {
     kith::planner::Request r = plan_cases::of("", Shape{n, q, d, k, type, false});
-    r.prepared = true;
+    r.points.prepared = true;
     r.metric.has_aux = false;
     return r;
 }
@@ -82,9 +82,9 @@ TEST(PlanHostPoints, HoldTwiceAsManyInBytes) {
                   kith::prepared_bytes(r.shape, p));
         // As the index' later calls ask for it: a radius, another path and a scan stream.
         kith::planner::Request later = r;
-        later.chunk_points = p.chunk_points;
-        later.host_points = p.host_points;
-        later.host_path = p.path;
+        later.points.chunk = p.chunk_points;
+        later.points.host = p.host_points;
+        later.points.path = p.path;
         EXPECT_EQ(Path::gemm_i8, plan_of(later, 10 * gigabyte).path);
         EXPECT_EQ(p.chunk_points, plan_of(later, 10 * gigabyte).chunk_points);
         later.all_points = true;
@@ -125,10 +125,10 @@ TEST(PlanHostPoints, NoBudgetIsTooSmallForBytesAlone) {
                 if (p.host_points != HostPoints::bytes) continue;
                 in_bytes = true;
                 // Queries of f64 change nothing about the points.
-                r.chunk_points = p.chunk_points;
-                r.host_points = p.host_points;
-                r.host_path = p.path;
-                r.point_element = 1;
+                r.points.chunk = p.chunk_points;
+                r.points.host = p.host_points;
+                r.points.path = p.path;
+                r.points.element = 1;
                 r.shape.type = ElementType::f64;
                 ASSERT_NO_THROW(plan_of(r)) << n << ", " << memory << ", " << q << ", " << k;
             }
@@ -177,9 +177,9 @@ TEST(PlanHostPoints, KeepWithinTheBudget) {
 TEST(PlanHostPoints, AreThoseThatWerePrepared) {
     kith::planner::Request r = prepared(100 * million, 128, ElementType::f32);
     const Plan first = plan_of(r);
-    r.chunk_points = first.chunk_points;
-    r.host_points = first.host_points;
-    r.host_path = first.path;
+    r.points.chunk = first.chunk_points;
+    r.points.host = first.host_points;
+    r.points.path = first.path;
     // What they hold is no longer free, or more is than ever.
     for (const std::int64_t left : {4 * gigabyte, 50 * gigabyte, 600 * gigabyte}) {
         for (const char* path : {"", "exact", "gemm-f16"}) {
@@ -192,9 +192,9 @@ TEST(PlanHostPoints, AreThoseThatWerePrepared) {
     }
     r.path.clear();
     r.shape.graph = true;
-    r.forms.clusters = kith::planner::Form::absent;
+    r.points.forms.clusters = kith::planner::Form::absent;
     r.shape.d = 64;
-    r.shape.n = r.shape.q = r.chunk_points = 300'000;
+    r.shape.n = r.shape.q = r.points.chunk = 300'000;
     EXPECT_FALSE(plan_of(r).symmetric) << "that takes the points on the device";
 }
 
@@ -206,7 +206,7 @@ TEST(PlanHostPoints, WhatStreamsInstead) {
     };
     const kith::planner::Request r = prepared(100 * million, 128, ElementType::f32);
     kith::planner::Request other = r;
-    other.prepared = false;
+    other.points.prepared = false;
     streams(other, "one search");
     other = r;
     other.path = "exact";

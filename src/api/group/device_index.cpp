@@ -107,17 +107,17 @@ Plan DeviceIndex::plan_beside(std::int64_t late, std::int64_t q, std::int64_t k,
     const Shape shape{prepared_.n, q, prepared_.d, k, type, graph};
     const auto planned = [&] {
         planner::Request asked = request(shape, prepared_.metric, merged, host_memory);
-        asked.chunk_points = prepared_.plan.chunk_points;
-        asked.point_element = static_cast<std::int64_t>(size_of(prepared_.type));
+        asked.points.chunk = prepared_.plan.chunk_points;
+        asked.points.element = static_cast<std::int64_t>(size_of(prepared_.type));
         // If the points have no int8 form, nothing of them is on the device.
         const bool streams = prepared_.plan.host_points == HostPoints::bytes &&
                              !gpu::has_bytes_alone(*prepared_.gpu);
-        asked.host_points = streams ? HostPoints::none : prepared_.plan.host_points;
-        asked.host_path = prepared_.plan.path;
+        asked.points.host = streams ? HostPoints::none : prepared_.plan.host_points;
+        asked.points.path = prepared_.plan.path;
         asked.share = share;
-        asked.late_bytes = late;
-        asked.prepared = to_come_;
-        asked.forms = forms();
+        asked.points.late_bytes = late;
+        asked.points.prepared = to_come_;
+        asked.points.forms = forms();
         asked.all_points = all_points;
         return planner::make(asked, machine(merged.device));
     };

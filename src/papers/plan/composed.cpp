@@ -55,7 +55,7 @@ Plan direct_plan(const Request& r, const Machine& machine, double part, double s
     refuse_other_than_direct(r, machine);
     Request own = r;
     own.path = kith::name(Path::direct_f32);
-    own.prepared = false;  // points without room on the device are streamed
+    own.points.prepared = false;  // points without room on the device are streamed
     own.device = spelled(choose_devices(r.device, r.data_device, machine));
     own.memory = r.memory > 0
                      ? std::max<std::int64_t>(
