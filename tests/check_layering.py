@@ -12,7 +12,7 @@ BELOW = {
     "src/api": {"plan", "strategy", "scale", "cpu", "gpu", "exact", "formula", "metric", "machine", "papers/plan.h", "papers/graph.h"},
     "src/estimators": {"api", "exact", "machine"},
     "src/recommend": {"api", "exact"},
-    "src/plan": {"strategy", "machine/float_state.h", "machine/lasting.h", "machine/thread_pool.h", "metric", "cpu/tuning.h", "cpu/search/scan_tile.h", "cpu/search/strategies.h", "exact/bounds/box_trial.h", "exact/ceil_div.h", "exact/refuse.h", "gpu/filter/levels.h", "gpu/filter/dense/value_groups.h", "gpu/filter/tuning.h", "gpu/search/batches/batches.h", "gpu/search/strategies.h", "gpu/search/tuning.h",
+    "src/plan": {"strategy", "machine/float_state.h", "machine/lasting.h", "machine/thread_pool.h", "metric", "cpu/tuning.h", "cpu/search/scan/scan_tile.h", "cpu/search/strategies.h", "exact/bounds/box_trial.h", "exact/ceil_div.h", "exact/refuse.h", "gpu/filter/levels.h", "gpu/filter/dense/value_groups.h", "gpu/filter/tuning.h", "gpu/search/batches/batches.h", "gpu/search/strategies.h", "gpu/search/tuning.h",
                  "gpu/select/selectors.h", "gpu/select/choice.h", "gpu/select/cluster/tuning.h", "cpu/select/selectors.h", "papers/plan.h"},
     "src/scale": {"exact", "machine"},
     "src/strategy": {"exact", "metric"},

@@ -10,7 +10,7 @@
 #include "api/request.h"
 #include "api/run.h"
 #include "cpu/metric/distance_keys.h"
-#include "cpu/search/scan.h"
+#include "cpu/search/scan/scan.h"
 #include "exact/report/watched.h"
 #include "exact/wide_key.h"
 #include "strategy/trace.h"

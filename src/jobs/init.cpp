@@ -7,9 +7,9 @@
 #include <random>
 #include <utility>
 
+#include "jobs/files/job_files.h"
+#include "jobs/files/manifest.h"
 #include "jobs/job.h"
-#include "jobs/job_files.h"
-#include "jobs/manifest.h"
 #include "jobs/stop.h"
 #include "kith/cut.h"
 #include "kith/error.h"

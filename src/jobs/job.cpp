@@ -16,8 +16,8 @@
 
 #include "io/files/regular_file.h"
 #include "io/path.h"
-#include "jobs/job_files.h"
-#include "jobs/manifest.h"
+#include "jobs/files/job_files.h"
+#include "jobs/files/manifest.h"
 #include "kith/error.h"
 #include "kith/memory.h"
 #include "kith/output.h"

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "jobs/unit_file.h"
+#include "jobs/files/unit_file.h"
 
 namespace kith::groundtruth {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "jobs/fields.h"
-#include "jobs/json.h"
+#include "jobs/files/fields.h"
+#include "jobs/files/json.h"
 
 namespace kith::groundtruth {
 

@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "io/path.h"
-#include "jobs/checksum.h"
-#include "jobs/json.h"
+#include "jobs/files/checksum.h"
+#include "jobs/files/json.h"
 #include "kith/error.h"
 #include "kith/memory.h"
 #include "kith/searchable.h"

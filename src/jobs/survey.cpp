@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "jobs/job_files.h"
-#include "jobs/unit_file.h"
+#include "jobs/files/job_files.h"
+#include "jobs/files/unit_file.h"
 #include "machine/float_state.h"
 
 namespace kith::groundtruth {

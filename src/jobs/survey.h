@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <unordered_set>
 
-#include "jobs/claims.h"
+#include "jobs/files/claims.h"
 #include "jobs/job.h"
 
 namespace kith::groundtruth {

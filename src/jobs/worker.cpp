@@ -10,7 +10,7 @@
 #include <string_view>
 #include <thread>
 
-#include "jobs/unit_file.h"
+#include "jobs/files/unit_file.h"
 #include "kith/error.h"
 #include "machine/float_state.h"
 

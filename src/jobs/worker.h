@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "jobs/claims.h"
+#include "jobs/files/claims.h"
 #include "jobs/search_unit.h"
 #include "jobs/stop.h"
 #include "jobs/survey.h"

@@ -10,11 +10,11 @@
 #include <string_view>
 
 #include "fuzz_files.h"
-#include "jobs/checksum.h"
-#include "jobs/claims.h"
-#include "jobs/fields.h"
-#include "jobs/manifest.h"
-#include "jobs/unit_file.h"
+#include "jobs/files/checksum.h"
+#include "jobs/files/claims.h"
+#include "jobs/files/fields.h"
+#include "jobs/files/manifest.h"
+#include "jobs/files/unit_file.h"
 
 using namespace kith;
 using namespace kith::groundtruth;

@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "exact/report/progress.h"
-#include "jobs/checksum.h"
-#include "jobs/fields.h"
-#include "jobs/manifest.h"
+#include "jobs/files/checksum.h"
+#include "jobs/files/fields.h"
+#include "jobs/files/manifest.h"
+#include "jobs/files/unit_file.h"
 #include "jobs/search_unit.h"
-#include "jobs/unit_file.h"
 #include "kith/error.h"
 #include "kith/groundtruth.h"
 #include "kith/io.h"

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "gpu/points/form_slot.h"
+#include "gpu/points/late/form_slot.h"
 #include "gpu/runtime/with_room.h"
 
 namespace {

@@ -12,7 +12,7 @@
 #include "gpu/metric/kernels.h"
 #include "gpu/metric/prepared_rows.h"
 #include "gpu/points/history.h"
-#include "gpu/points/late_forms.h"
+#include "gpu/points/late/late_forms.h"
 #include "gpu/runtime/memory/device_memory.h"
 #include "gpu/runtime/memory/registered_memory.h"
 #include "gpu/runtime/upload.h"

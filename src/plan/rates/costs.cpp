@@ -9,7 +9,7 @@
 #include <memory>
 #include <numbers>
 
-#include "cpu/search/scan_tile.h"
+#include "cpu/search/scan/scan_tile.h"
 #include "cpu/search/strategies.h"
 #include "cpu/tuning.h"
 #include "kith/error.h"

@@ -1,12 +1,12 @@
 // Strategy exact: the full scan, every pair in binary64. It leaves no queries.
-#include "cpu/search/scan.h"
+#include "cpu/search/scan/scan.h"
 
 #include <algorithm>
 
 #include "cpu/search/nearest_call.h"
 #include "cpu/search/radius/radius_levels.h"
-#include "cpu/search/scan_tile.h"
-#include "cpu/search/selected_scan.h"
+#include "cpu/search/scan/scan_tile.h"
+#include "cpu/search/scan/selected_scan.h"
 
 namespace kith::cpu {
 

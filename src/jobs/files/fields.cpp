@@ -1,5 +1,5 @@
 // Parses JSON within limits and checks its members.
-#include "jobs/fields.h"
+#include "jobs/files/fields.h"
 
 #include <fmt/format.h>
 

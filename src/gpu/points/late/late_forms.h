@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <shared_mutex>
 
-#include "gpu/points/form_slot.h"
 #include "gpu/points/history.h"
+#include "gpu/points/late/form_slot.h"
 
 namespace kith::gpu {
 

@@ -1,5 +1,5 @@
 // Writes and parses manifests.
-#include "jobs/manifest.h"
+#include "jobs/files/manifest.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "io/path.h"
-#include "jobs/checksum.h"
-#include "jobs/fields.h"
+#include "jobs/files/checksum.h"
+#include "jobs/files/fields.h"
 #include "kith/error.h"
 #include "kith/version.h"
 

@@ -1,7 +1,7 @@
 // A search in two steps: a matrix of distance keys in binary64, then kith::select's driver on its
 // rows. The driver orders by (value, index), that is by (distance key, id). Keys of excluded points
 // are NaN, which comes last.
-#include "cpu/search/selected_scan.h"
+#include "cpu/search/scan/selected_scan.h"
 
 #include <algorithm>
 #include <cmath>

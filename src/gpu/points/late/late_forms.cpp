@@ -1,5 +1,5 @@
 // See late_forms.h.
-#include "gpu/points/late_forms.h"
+#include "gpu/points/late/late_forms.h"
 
 #include <mutex>
 

@@ -1,13 +1,13 @@
 // The full scan (path "exact"): tiles of points against blocks of queries, all in canonical
 // distances. Each block converts its tiles; a block and a tile fit into the L2 cache. A few queries
 // are spread over ranges of the points, and the results are merged.
-#include "cpu/search/scan.h"
+#include "cpu/search/scan/scan.h"
 
 #include <algorithm>
 
 #include "cpu/metric/distance_keys.h"
 #include "cpu/primitives/top_k.h"
-#include "cpu/search/scan_tile.h"
+#include "cpu/search/scan/scan_tile.h"
 #include "exact/report/watched.h"
 
 namespace kith::cpu {

@@ -1,5 +1,5 @@
 // Claims with leases, stored as files.
-#include "jobs/claims.h"
+#include "jobs/files/claims.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -19,8 +19,8 @@
 #include <thread>
 
 #include "io/files/regular_file.h"
-#include "jobs/fields.h"
-#include "jobs/job_files.h"
+#include "jobs/files/fields.h"
+#include "jobs/files/job_files.h"
 #include "kith/error.h"
 #include "machine/float_state.h"
 

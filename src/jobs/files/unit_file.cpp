@@ -1,5 +1,5 @@
 // Writes and reads the results of units.
-#include "jobs/unit_file.h"
+#include "jobs/files/unit_file.h"
 
 #include <fmt/format.h>
 
@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "io/files/regular_file.h"
-#include "jobs/checksum.h"
-#include "jobs/job_files.h"
+#include "jobs/files/checksum.h"
+#include "jobs/files/job_files.h"
 #include "kith/memory.h"
 #include "kith/output.h"
 

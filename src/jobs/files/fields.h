@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "jobs/json.h"
+#include "jobs/files/json.h"
 
 namespace kith::groundtruth {
 
