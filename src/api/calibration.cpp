@@ -194,7 +194,7 @@ MeasuredTime time_by_costs(const Shape& shape, const Options& options, const Pla
     metric.params = {
         .p = options.metric.p, .d = shape.d, .packed_bits = options.metric.packed_bits};
     planner::Request asked = request(shape, metric, options, host_memory);
-    asked.prepared = shape.prepared;
+    asked.points.prepared = shape.prepared;
     asked.threads = cpu ? plan.threads : options.threads;
     asked.isa = plan.isa;
     const planner::CostRates& rates = planner::built_in_costs(cpu ? plan.isa : "sm_90a");

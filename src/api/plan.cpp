@@ -45,7 +45,7 @@ planner::Request requested(const Shape& shape, const Options& options) {
     if (dimensions && shape.d != dimensions)
         refuse("d: {}; {} expected {}", shape.d, name(metric.id), dimensions);
     planner::Request asked = api::request(shape, metric, options, host_memory);
-    asked.prepared = shape.prepared;
+    asked.points.prepared = shape.prepared;
     return asked;
 }
 
