@@ -8,7 +8,7 @@ from ._arguments import Progress, _flag, _metric, _rows, _settings
 from ._arrays import given
 from ._gradients import Form, Source, tracked
 from ._kinds import kind_of
-from ._missing import noted, on_device, told
+from ._missing import noted, told
 from ._radius_blocks import RadiusBlockMethods
 from ._results import Neighbors
 from ._search import Out, _distance_type, _neighbors, _outputs
@@ -55,9 +55,7 @@ class Index(RadiusBlockMethods):
         self._core = _core.Index(
             read_points, _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start, None),
             _settings(False, device, memory, threads, "", isa, stream, progress, missing=missing))
-        self._nan_points = None if missing == "ignore" else self._core.nan_points
-        if missing != "ignore" and self._nan_points is None:
-            self._nan_points = on_device(points)
+        self._nan_points = self._core.nan_points
         told(missing, ("points", self._nan_points, points))
         self._kind, self._place = kind, kind.place(like)
 

@@ -10,7 +10,7 @@ from ._arguments import Progress, _flag, _metric, _number, _rows, _settings
 from ._arrays import array_interface, readable
 from ._gradients import Form, tracked
 from ._kinds import kind_of
-from ._missing import on_device, told
+from ._missing import told
 
 
 class Matches(NamedTuple):
@@ -77,8 +77,7 @@ def match(a: Any, b: Any, *, ratio: float | None = None, mutual: bool = False, m
             _metric(metric, p, inverse_covariance, variances, packed_bits, None, 0.0),
             _settings(True, device, memory, threads, path, "", stream, progress, selector, missing))
         if missing != "ignore":
-            told(missing, *((name, on_device(array) if count is None else count, array)
-                            for name, count, array in (("a", nan_a, a), ("b", nan_b, b))))
+            told(missing, ("a", nan_a, a), ("b", nan_b, b))
         pairs = pairs.view(np.int64)  # numpy's own integer of 64 bits
         return Matches(kind.of_numpy(like, pairs), kind.of_numpy(like, distances))
 

@@ -1,8 +1,7 @@
-"""Rows that hold a NaN: a warning that says how many there are, or an error. The core counts those of host memory before a
-search, the library of a device's array those after it."""
+"""Rows that hold a NaN: a warning that says how many there are, or an error. The core counts them, before a search those of
+host memory, and beside it those of a device."""
 from __future__ import annotations
 
-import math
 import os
 import sys
 import warnings
@@ -10,7 +9,6 @@ from typing import Any, Optional
 
 from . import _core
 from ._arguments import MISSING, _one_of, _settings
-from ._kinds import kind_of, loaded_torch
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -26,10 +24,6 @@ def noted(report: _core.Report, missing: str, points: Any = None, queries: Any =
     points, and has said. Warns, or raises, of rows that hold a NaN."""
     if missing == "ignore":
         return report
-    if points is not None and report.nan_points is None:
-        report.nan_points = on_device(points)
-    if queries is not None and report.nan_queries is None:
-        report.nan_queries = on_device(queries)
     if report.nan_points or report.nan_queries:
         told(missing, ("points", report.nan_points, points), ("queries", report.nan_queries, queries))
     if of_index is not None:
@@ -44,7 +38,6 @@ def left_out(points: Any, read: Any, missing: str) -> None:
     if missing == "ignore":
         return
     count = _core.nan_rows(read, _settings(False, "auto", 0, 0, "", "", 0, None, missing=missing))
-    count = on_device(points) if count is None else count
     if count and missing == "warn":
         warn(f"{count} of {len(points)} rows of points hold a NaN and are left out of the estimate", MissingValuesWarning)
     elif count:
@@ -73,37 +66,3 @@ def warn(message: str, category: type[Warning]) -> None:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
 
-
-def on_device(array: Any) -> Count:
-    """How many rows of an array of a device hold a NaN, by its own library; None where there is none that can say."""
-    torch = loaded_torch()
-    if torch is not None and isinstance(array, torch.Tensor):
-        return _by_torch(torch, array)
-    kind = type(kind_of(array)).__name__
-    if kind == "_Cupy":
-        import cupy
-        with cupy.cuda.Device(array.device.id):
-            return _counted(cupy, array)
-    if kind == "_Jax":
-        import jax
-        return _counted(jax.numpy, array)
-    return None
-
-
-def _counted(library: Any, array: Any) -> int:
-    """A sum is a NaN where an element is one, and it is one small number to wait for; where it is one, the rows are counted."""
-    if not library.issubdtype(array.dtype, library.floating) or not math.isnan(float(array.sum())):
-        return 0
-    return int(library.isnan(array).any(axis=1).sum())
-
-
-# Elements of a device's tensor that are looked at together: each takes a byte meanwhile.
-_AT_ONCE = 1 << 26
-
-
-def _by_torch(torch: Any, array: Any) -> int:
-    array = array.detach()
-    if not array.is_floating_point() or not array.numel() or not math.isnan(array.sum().item()):
-        return 0
-    rows = max(1, _AT_ONCE // array.shape[1])
-    return sum(int(torch.isnan(part).any(dim=1).sum()) for part in array.split(rows))

@@ -44,11 +44,12 @@ CountedReport into(const Inputs& inputs, const MetricSettings* metric, const Set
         refuse_overlap(bytes_of(input->view()), distances_bytes);
     }
     const NeighborsView out{static_cast<std::int64_t*>(ids_out.data()), distances_out.data(), ids_out.device()};
-    MissingRows nan;
-    if (inputs.points) nan.points = nan_rows(*inputs.points, "points", settings);
-    if (inputs.queries) nan.queries = nan_rows(*inputs.queries, "queries", settings);
+    NanCount points, queries;
+    if (inputs.points) points = NanCount(*inputs.points, "points", settings);
+    if (inputs.queries) queries = NanCount(*inputs.queries, "queries", settings);
     Interruptible interruptible(held.options, settings.progress);
-    return {interruptible.run([&] { return call(held.options, out); }), nan};
+    Report report = interruptible.run([&] { return call(held.options, out); });
+    return {std::move(report), {points.rows(), queries.rows()}};
 }
 
 }  // namespace kith::python

@@ -23,7 +23,7 @@ nb::tuple match_in(nb::handle a, nb::handle b, std::optional<double> ratio, bool
                    const Settings& settings) {
     const Matrix first(a, "a"), second(b, "b");
     HeldOptions held(&metric, settings);
-    const NanRows nan_first = nan_rows(first, "a", settings), nan_second = nan_rows(second, "b", settings);
+    NanCount nan_first(first, "a", settings), nan_second(second, "b", settings);
     Interruptible interruptible(held.options, settings.progress);
     Matches found = interruptible.run([&] {
         return match(first.view(), second.view(), {ratio, mutual, held.options});
@@ -32,8 +32,8 @@ nb::tuple match_in(nb::handle a, nb::handle b, std::optional<double> ratio, bool
     pairs.reserve(2 * found.first.size());
     for (std::size_t i = 0; i < found.first.size(); ++i) pairs.insert(pairs.end(), {found.first[i], found.second[i]});
     const std::size_t count = found.first.size();
-    return nb::make_tuple(array_of(std::move(pairs), count, 2), array_of(std::move(found.distances), count), nan_first,
-                          nan_second);
+    return nb::make_tuple(array_of(std::move(pairs), count, 2), array_of(std::move(found.distances), count),
+                          nan_first.rows(), nan_second.rows());
 }
 
 }  // namespace

@@ -6,17 +6,18 @@
 #include <cstdint>
 #include <optional>
 
+#include "kith/nan_rows.h"
 #include "kith/types.h"
 #include "matrix.h"
 #include "settings.h"
 
 namespace kith::python {
 
-// How many rows hold a NaN; none: they were not counted.
-using NanRows = std::optional<std::int64_t>;
+// A number of rows; none: they were not counted.
+using RowCount = std::optional<std::int64_t>;
 
 struct MissingRows {
-    NanRows points, queries;
+    RowCount points, queries;
 };
 
 // A report, and the rows of the call's arguments that hold a NaN.
@@ -25,8 +26,19 @@ struct CountedReport : Report {
     MissingRows nan;
 };
 
-// Reads a matrix in host memory once, by Settings::threads; Ctrl-C ends it. None: the matrix lies on a device, or the
-// caller wants such rows ignored. Throws a ValueError that calls the matrix `name` where the caller wants them refused.
-NanRows nan_rows(const Matrix& matrix, const char* name, const Settings& settings);
+// Counts the rows of a call's argument that hold a NaN: in host memory before the call, by Settings::threads, where
+// Ctrl-C ends it; on a device beside the call, on its stream.
+class NanCount {
+public:
+    NanCount() = default;  // of no argument
+    // Throws a ValueError that calls a matrix of host memory `name` where the caller wants such rows refused.
+    NanCount(const Matrix& matrix, const char* name, const Settings& settings);
+    // Once, after the call. None: there is no argument, or the caller wants such rows ignored.
+    RowCount rows();
+
+private:
+    RowCount known_;
+    std::optional<NanRows> beside_;
+};
 
 }  // namespace kith::python

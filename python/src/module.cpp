@@ -80,7 +80,7 @@ public:
     std::int64_t dimensions() const { return index_.dimensions(); }
 
     // Those of the points; the reports of an Index leave them out.
-    const NanRows& nan_points() const { return nan_points_; }
+    const RowCount& nan_points() const { return nan_points_; }
 
     CountedReport search(nb::handle queries, std::int64_t k, const Settings& settings, nb::handle ids,
                          nb::handle distances) const {
@@ -113,19 +113,21 @@ public:
 
 private:
     static Index prepared(nb::handle points, const MetricSettings& metric, const Settings& settings,
-                          NanRows& nan_points) {
+                          RowCount& nan_points) {
         const Matrix p(points, "points");
-        nan_points = nan_rows(p, "points", settings);
+        NanCount counted(p, "points", settings);
         HeldOptions held(&metric, settings);
         Interruptible interruptible(held.options, settings.progress);
-        return interruptible.run([&] { return Index(p.view(), held.options); });
+        Index index = interruptible.run([&] { return Index(p.view(), held.options); });
+        nan_points = counted.rows();
+        return index;
     }
 
-    NanRows nan_points_;  // before the Index, whose making counts them
+    RowCount nan_points_;  // before the Index, whose making counts them
     Index index_;
 };
 
-std::string number_of(const NanRows& rows) {
+std::string number_of(const RowCount& rows) {
     return rows ? std::to_string(*rows) : "None";
 }
 
@@ -147,7 +149,7 @@ using TraceState = std::vector<std::tuple<std::string, std::int64_t, std::int64_
 // For pickle and copy.
 using ReportState =
     std::tuple<std::string, std::string, int, std::int64_t, std::int64_t, std::int64_t, std::int64_t, double, double,
-               double, double, double, FallbackState, TraceState, NanRows, NanRows, std::string>;
+               double, double, double, FallbackState, TraceState, RowCount, RowCount, std::string>;
 
 FallbackState fallbacks_of(const CountedReport& r) {
     FallbackState out;
@@ -286,10 +288,10 @@ NB_MODULE(_core, module) {
         .def_prop_ro("trace", attempts_of)
         .def_prop_rw(
             "nan_points", [](const CountedReport& report) { return report.nan.points; },
-            [](CountedReport& report, NanRows rows) { report.nan.points = rows; }, nb::arg("rows").none())
+            [](CountedReport& report, RowCount rows) { report.nan.points = rows; }, nb::arg("rows").none())
         .def_prop_rw(
             "nan_queries", [](const CountedReport& report) { return report.nan.queries; },
-            [](CountedReport& report, NanRows rows) { report.nan.queries = rows; }, nb::arg("rows").none())
+            [](CountedReport& report, RowCount rows) { report.nan.queries = rows; }, nb::arg("rows").none())
         .def("__reduce__",
              [](const CountedReport& report) {
                  return nb::make_tuple(imported("kith._results", "restored_report"), nb::make_tuple(state_of(report)));
@@ -350,7 +352,7 @@ NB_MODULE(_core, module) {
     add_radius(module);
 
     module.def("nan_rows", [](nb::handle points, const Settings& settings) {
-        return nan_rows(Matrix(points, "points"), "points", settings);
+        return NanCount(Matrix(points, "points"), "points", settings).rows();
     });
     module.def("inverse_covariance", [](nb::handle points) { return estimated(points, inverse_covariance); });
     module.def("variances", [](nb::handle points) { return estimated(points, variances); });

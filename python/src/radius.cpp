@@ -54,13 +54,13 @@ auto run(const Points& points, const MetricSettings* metric, const RadiusAsk& as
     Radius radius(ask.r);
     radius.each = radii.view();
     radius.open = ask.open;
-    MissingRows nan;
-    if (points.matrix) nan.points = nan_rows(*points.matrix, points.name, settings);
-    if (!ask.queries.is_none()) nan.queries = nan_rows(queries, "queries", settings);
+    NanCount of_points, of_queries;
+    if (points.matrix) of_points = NanCount(*points.matrix, points.name, settings);
+    if (!ask.queries.is_none()) of_queries = NanCount(queries, "queries", settings);
     Interruptible interruptible(held.options, settings.progress);
-    return Counted{interruptible.run(
-                       [&] { return call(ask.queries.is_none() ? nullptr : &queries.view(), radius, held.options); }),
-                   nan};
+    auto found = interruptible.run(
+        [&] { return call(ask.queries.is_none() ? nullptr : &queries.view(), radius, held.options); });
+    return Counted{std::move(found), MissingRows{of_points.rows(), of_queries.rows()}};
 }
 
 nb::tuple rows_of(RadiusNeighbors&& found, const MissingRows& nan, bool f64) {

@@ -47,7 +47,7 @@ CountedReport shard_in(nb::handle points, std::int64_t first_point, nb::handle q
     const Matrix p(points, "points");
     const Matrix q(queries, "queries");
     HeldOptions held(&metric, settings);
-    const MissingRows nan{nan_rows(p, "shard", settings), nan_rows(q, "queries", settings)};
+    NanCount of_points(p, "shard", settings), of_queries(q, "queries", settings);
     Interruptible interruptible(held.options, settings.progress);
     Report report;
     const PartialNeighbors found = interruptible.run([&] {
@@ -55,7 +55,7 @@ CountedReport shard_in(nb::handle points, std::int64_t first_point, nb::handle q
         return graph_shard(p.view(), first_point, q.view(), first_query, k, held.options, &report);
     });
     put(found, ids, keys);
-    return {std::move(report), nan};
+    return {std::move(report), {of_points.rows(), of_queries.rows()}};
 }
 
 void merge_in(const Rows<std::int64_t>& ids_a, const Rows<double>& keys_a, const Rows<std::int64_t>& ids_b,

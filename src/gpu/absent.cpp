@@ -2,7 +2,9 @@
 #include <cstring>
 
 #include "gpu/backend.h"
+#include "gpu/points/nan_rows.h"
 #include "gpu/search/batches/batches.h"
+#include "gpu/search/own_rows.h"
 #include "kith/error.h"
 
 namespace kith::gpu {
@@ -90,6 +92,27 @@ void select(const SelectRequest&) {
 void time_small_selections(bool) {}
 std::vector<std::uint64_t> take_operation_counts() {
     return {};
+}
+
+struct OwnRows::Work {};
+std::unique_ptr<OwnRows> OwnRows::make(const std::shared_ptr<const Points>&, std::int64_t, bool,
+                                       bool, void*) {
+    return nullptr;
+}
+OwnRows::~OwnRows() = default;
+NeighborsView OwnRows::others() const {
+    refuse();
+}
+void OwnRows::put(const NeighborsView&) {
+    refuse();
+}
+struct NanSearch::Work {};
+NanSearch::NanSearch(const MatrixView&, void*) {
+    refuse();
+}
+NanSearch::~NanSearch() = default;
+std::int64_t NanSearch::count() {
+    return 0;
 }
 
 }  // namespace kith::gpu

@@ -26,8 +26,10 @@ std::string not_together(const Request& r, const BatchesShape& s, double budget,
     if (s.shape.k > t::batches_max_k) return fmt::format("k is above {}", t::batches_max_k);
     if (s.most_points > t::batches_max_points)
         return fmt::format("a batch has more than {} points", t::batches_max_points);
-    if (s.pairs > t::batches_most_pairs &&
-        s.pairs > t::batches_small_pairs * static_cast<double>(s.batches))
+    const bool wide = s.shape.d > t::batches_register_dimensions;
+    const double each = s.pairs / static_cast<double>(std::max<std::int64_t>(1, s.batches));
+    if (wide ? each > t::batches_wide_pairs
+             : s.pairs > t::batches_most_pairs && each > t::batches_small_pairs)
         return "the batches have many pairs each";
     if (s.blocks > t::batches_max_blocks) return "the queries are too many for one launch";
     if (static_cast<double>(bytes) > budget) return "the memory budget";

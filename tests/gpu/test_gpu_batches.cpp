@@ -21,12 +21,12 @@ class GpuBatches : public testing::TestWithParam<std::string> {};
 
 TEST_P(GpuBatches, AreSearchesOfEach) {
     constexpr std::int64_t n = 2700, q = 220;
-    const std::int64_t dimensions[] = {3, 1, 4, 7, 16, 32, 3, 9}, ks[] = {16, 1, 17, 32, 5, 33, 100, 128};
+    const std::int64_t dimensions[] = {3, 1, 4, 7, 16, 32, 33, 64, 9, 100, 128}, ks[] = {16, 1, 17, 32, 5, 33, 100, 128};
     std::uint64_t turn = 0;
     for (const std::string& data : adversarial::names()) {
         for (const bool second : {false, true}) {
             const ElementType type = second ? arrays::element_types[2 + turn % 4] : ElementType::f32;
-            const std::int64_t d = dimensions[turn % 8], k = ks[turn / 3 % 8];
+            const std::int64_t d = dimensions[turn % 11], k = ks[turn / 3 % 8];
             const auto c = make_case(GetParam(), data, n, q, d, type, turn);
             const Options options = search_cases::options_of("cuda:0", c.variant, {}, turn % 2 == 0);
             const Neighbors want = expected(c, ragged(n, q), k, options);
@@ -162,7 +162,7 @@ TEST(GpuBatches, WhatOneLaunchDoesNotServe) {
         std::int64_t d, k;
         ElementType type;
     } const cases[] = {{"cosine", 3, 5, ElementType::f32},
-                       {"sqeuclidean", 33, 5, ElementType::f32},
+                       {"sqeuclidean", 129, 5, ElementType::f32},
                        {"sqeuclidean", 3, 129, ElementType::f32},
                        {"euclidean", 3, 5, ElementType::f64}};
     std::uint64_t turn = 0;

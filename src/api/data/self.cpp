@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <vector>
 
 #include "api/check/validate.h"
@@ -12,7 +13,7 @@
 #include "cpu/primitives/top_k.h"
 #include "cpu/search/results.h"
 #include "exact/report/watched.h"
-#include "gpu/backend.h"
+#include "gpu/search/own_rows.h"
 
 namespace kith::api {
 
@@ -105,8 +106,31 @@ Report with_self(const MetricSpec& metric, const MatrixView& points, std::int64_
     return others.report;
 }
 
+namespace {
+
+// On the points' own device; nothing where it does not make such rows.
+std::optional<Report> rows_on_device(const Prepared& prepared, const Call& call) {
+    if (!prepared.gpu || call.keys || call.options.memory > 0) return std::nullopt;
+    const auto start = std::chrono::steady_clock::now();
+    const auto rows = gpu::OwnRows::make(prepared.gpu, call.k, call.options.f64,
+                                         call.out.distances != nullptr, call.options.stream);
+    const int to = call.out.device;
+    if (!rows || (to != host_memory && to != rows->others().device)) return std::nullopt;
+    const NeighborsView others = rows->others();
+    Report report =
+        run(prepared, {call.queries, searched_k(call.k, true, call.options), true, call.plan,
+                       call.options, call.progress, others, false, call.only});
+    rows->put(call.out);
+    report.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return report;
+}
+
+}  // namespace
+
 Report run_rows(const Prepared& prepared, const Call& call) {
     if (!call.graph || !call.options.include_self) return run(prepared, call);
+    if (std::optional<Report> report = rows_on_device(prepared, call)) return *report;
     return with_self(prepared.metric, call.queries, call.k, call.options, call.progress, call.out,
                      [&](std::int64_t searched, const NeighborsView& into) {
                          return run(prepared, {call.queries, searched, true, call.plan,

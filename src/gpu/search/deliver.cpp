@@ -5,19 +5,21 @@
 
 namespace kith::gpu {
 
+void report_distances(const DeviceMetric& metric, const std::uint64_t* keys, bool f64, void* out,
+                      std::int64_t count, cudaStream_t stream) {
+    if (!metric.kernels) user_report(keys, out, f64, count, stream);
+    else if (f64)
+        metric.kernels->report_f64(keys, static_cast<double*>(out), count, metric.params, stream);
+    else metric.kernels->report_f32(keys, static_cast<float*>(out), count, metric.params, stream);
+}
+
 namespace {
 
-// Writes the reported distances of keys, as f64 or f32.
+// Writes the keys as they are, where they are asked for, or the distances that they stand for.
 void report(const SearchContext& context, const std::uint64_t* keys, void* out,
             std::int64_t cells) {
-    const DeviceMetric& metric = context.points.metric;
-    if (!metric.kernels || context.keys) user_report(keys, out, context.f64, cells, context.stream);
-    else if (context.f64)
-        metric.kernels->report_f64(keys, static_cast<double*>(out), cells, metric.params,
-                                   context.stream);
-    else
-        metric.kernels->report_f32(keys, static_cast<float*>(out), cells, metric.params,
-                                   context.stream);
+    if (context.keys) user_report(keys, out, context.f64, cells, context.stream);
+    else report_distances(context.points.metric, keys, context.f64, out, cells, context.stream);
 }
 
 }  // namespace

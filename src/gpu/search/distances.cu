@@ -9,6 +9,7 @@
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/launch.h"
 #include "gpu/runtime/memory/call_memory.h"
+#include "gpu/search/deliver.h"
 
 namespace kith::gpu {
 
@@ -96,10 +97,7 @@ private:
     void report(const std::uint64_t* keys, const DeviceRows& queries, const PreparedRows& columns,
                 std::int64_t q, std::int64_t n, T* to) {
         const DeviceMetric& metric = points_.metric;
-        if (!metric.kernels) user_report(keys, to, request_.f64, q * n, stream_);
-        else if constexpr (sizeof(T) == 8)
-            metric.kernels->report_f64(keys, to, q * n, metric.params, stream_);
-        else metric.kernels->report_f32(keys, to, q * n, metric.params, stream_);
+        report_distances(metric, keys, request_.f64, to, q * n, stream_);
         nan_values_kernel<<<item_blocks(q * n), item_threads, 0, stream_>>>(queries.nan.get(),
                                                                             columns.nan, q, n, to);
         check_launch("nan_values");

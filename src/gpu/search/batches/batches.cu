@@ -10,6 +10,8 @@
 // + (d + 3) 2^-24 of the true sum, but for 2^-149 a step where that is denormal. The threshold is
 // the k-th distance so far, widened by more than that and rounded upwards: a point above it has
 // more than k points before it.
+//
+// In more than 32 dimensions the queries are in shared memory, too, coordinate by coordinate.
 #include "gpu/search/batches/batches.h"
 
 #include <algorithm>
@@ -22,6 +24,7 @@
 #include "gpu/runtime/device.h"
 #include "gpu/runtime/launch.h"
 #include "gpu/runtime/memory/call_memory.h"
+#include "gpu/runtime/memory/shared_memory.h"
 #include "gpu/search/batches/batches_list.cuh"
 #include "metric/cityblock.h"
 #include "metric/euclidean.h"
@@ -101,14 +104,40 @@ __device__ float element(const Rows& rows, std::int64_t row, int col) {
     return static_cast<float>(exact::load(rows.data, rows.type, at));
 }
 
+// The coordinates of the threads' queries, of which each reads its own: in registers, or in
+// `shared`.
+template <int D>
+struct OwnQuery {
+    static constexpr bool in_registers = D <= tuning::batches_register_dimensions;
+    float values[in_registers ? D : 1];
+    float* shared;
+
+    __device__ float get(int i) const {
+        if constexpr (in_registers) return values[i];
+        else return shared[i * threads + threadIdx.x];
+    }
+    __device__ void set(int i, float value) {
+        if constexpr (in_registers) values[i] = value;
+        else shared[i * threads + threadIdx.x] = value;
+    }
+};
+template <int D>
+constexpr int tile_points = D <= 4 ? 1024 : 4096 / D;
+template <int D>
+constexpr int shared_bytes = (OwnQuery<D>::in_registers ? 0 : D * threads * 4) + D* tile_points<D> *
+                                                                                     4;
+
 // D: room for coordinates. Coordinates from task.d on are 0 on both sides, so that their terms are
-// 0.
+// 0. Dynamic shared memory: shared_bytes<D>.
 template <class M, int D, int K>
 __global__ void __launch_bounds__(threads)
     batches_kernel(const __grid_constant__ Task task, metric::Params params) {
-    constexpr int tile_points = D <= 4 ? 1024 : 4096 / D;
+    constexpr int tile_points = gpu::tile_points<D>;
+    constexpr int terms = D < exact::partials ? D : exact::partials;
+    constexpr int ahead = OwnQuery<D>::in_registers ? D : 8;  // coordinates of unrolled loops
     constexpr unsigned all = 0xffffffffu;
-    __shared__ alignas(16) float tile[D][tile_points];
+    extern __shared__ __align__(16) float memory[];
+    auto& tile = *reinterpret_cast<float(*)[D][tile_points]>(memory);
     __shared__ std::uint16_t column[slots][threads];
     const std::int64_t block = task.first_block + blockIdx.x;
     const DeviceBatch batch = batch_of(task.many ? task.many : task.few, task.count, block);
@@ -116,16 +145,19 @@ __global__ void __launch_bounds__(threads)
     const bool has_query = query < batch.queries;
     const bool warp_works = __any_sync(all, has_query);
     const float infinity = __int_as_float(0x7f800000);
-    float q[D];
+    OwnQuery<D> q;
+    q.shared = memory + D * tile_points;
     bool idle = !has_query;
-#pragma unroll
+#pragma unroll ahead
     for (int i = 0; i < D; ++i) {
-        q[i] = has_query && i < task.d ? element(task.queries, batch.first_query + query, i) : 0.0f;
-        idle |= q[i] != q[i];
+        const float own =
+            has_query && i < task.d ? element(task.queries, batch.first_query + query, i) : 0.0f;
+        q.set(i, own);
+        idle |= own != own;
     }
     // No query, or one with a NaN: only points with a NaN pass, and they have no key.
-#pragma unroll
-    for (int i = 0; i < D; ++i) q[i] = idle ? 0.0f : q[i];
+#pragma unroll ahead
+    for (int i = 0; i < D; ++i) q.set(i, idle ? 0.0f : q.get(i));
     float threshold = idle ? -infinity : infinity;
     BatchesList<K> list(task.k);
     int waiting = 0;
@@ -134,7 +166,7 @@ __global__ void __launch_bounds__(threads)
                   padded = (count + step - 1) / step * step;
         __syncthreads();
         for (int p = static_cast<int>(threadIdx.x); p < padded; p += threads) {
-#pragma unroll
+#pragma unroll ahead
             for (int i = 0; i < D; ++i) {
                 const bool there = p < count && i < task.d;
                 tile[i][p] = there ? element(task.points, batch.first_point + first + p, i)
@@ -150,21 +182,24 @@ __global__ void __launch_bounds__(threads)
                 if (w >= waiting) continue;
                 const int p = column[w][threadIdx.x];
                 bool eligible = p < count && !idle;
-                double a[D][1];
+                double a[terms][1] = {};
+#pragma unroll 1
+                for (int first_term = 0; first_term < D; first_term += terms)
 #pragma unroll
-                for (int i = 0; i < D; ++i) {
-                    const float x = tile[i][p];
-                    eligible &= x == x;
-                    a[i][0] = 0.0;
-                    M::template step<ScalarOps<double>>(a[i], static_cast<double>(q[i]),
-                                                        static_cast<double>(x), params);
-                }
-                // The canonical tree without its joins with zeros, which change nothing.
+                    for (int j = 0; j < terms; ++j) {
+                        const float x = tile[first_term + j][p];
+                        eligible &= x == x;
+                        M::template step<ScalarOps<double>>(
+                            a[j], static_cast<double>(q.get(first_term + j)),
+                            static_cast<double>(x), params);
+                    }
+                    // The canonical tree without its joins with zeros, which change nothing.
 #pragma unroll
                 for (int half = exact::partials / 2; half > 0; half /= 2)
 #pragma unroll
                     for (int j = 0; j < half; ++j)
-                        if (j + half < D) M::template combine<ScalarOps<double>>(a[j], a[j + half]);
+                        if (j + half < terms)
+                            M::template combine<ScalarOps<double>>(a[j], a[j + half]);
                 const std::uint64_t key = rank_key(
                     exact::ordered_rank(M::finish(a[0], nullptr, nullptr, params)), eligible);
                 if (key < list.last()) list.insert(key, static_cast<std::uint32_t>(first + p));
@@ -175,15 +210,16 @@ __global__ void __launch_bounds__(threads)
 #pragma unroll 1
         for (int p = 0; p < padded; p += step) {
             float s[step][1] = {};
-#pragma unroll
+#pragma unroll ahead
             for (int i = 0; i < D; ++i) {
+                const float own = q.get(i);
 #pragma unroll
                 for (int j = 0; j < step; j += 4) {
                     const float4 x = *reinterpret_cast<const float4*>(&tile[i][p + j]);
-                    M::template step<FastOps>(s[j], q[i], x.x, params);
-                    M::template step<FastOps>(s[j + 1], q[i], x.y, params);
-                    M::template step<FastOps>(s[j + 2], q[i], x.z, params);
-                    M::template step<FastOps>(s[j + 3], q[i], x.w, params);
+                    M::template step<FastOps>(s[j], own, x.x, params);
+                    M::template step<FastOps>(s[j + 1], own, x.y, params);
+                    M::template step<FastOps>(s[j + 2], own, x.z, params);
+                    M::template step<FastOps>(s[j + 3], own, x.w, params);
                 }
             }
             // NaN, of infinite coordinates, passes.
@@ -222,14 +258,19 @@ using Launch = void (*)(const Task&, const metric::Params&, unsigned blocks, cud
 
 template <class M, int D, int K>
 void launch(const Task& task, const metric::Params& params, unsigned blocks, cudaStream_t stream) {
-    batches_kernel<M, D, K><<<blocks, threads, 0, stream>>>(task, params);
+    constexpr int bytes = shared_bytes<D>;
+    if constexpr (!OwnQuery<D>::in_registers) allow_shared_memory(batches_kernel<M, D, K>);
+    batches_kernel<M, D, K><<<blocks, threads, bytes, stream>>>(task, params);
     check_launch("batches");
 }
 
 template <class M, int D>
 Launch of_list(int k) {
-    return k <= 16 ? launch<M, D, 16>
-                   : (k <= 32 ? launch<M, D, 32> : launch<M, D, tuning::batches_max_k>);
+    if constexpr (!OwnQuery<D>::in_registers)
+        return k <= 32 ? launch<M, D, 32> : launch<M, D, tuning::batches_max_k>;
+    else
+        return k <= 16 ? launch<M, D, 16>
+                       : (k <= 32 ? launch<M, D, 32> : launch<M, D, tuning::batches_max_k>);
 }
 
 template <class M>
@@ -237,7 +278,9 @@ Launch of_metric(int d, int k) {
     if (d <= 3) return of_list<M, 3>(k);
     if (d <= 4) return of_list<M, 4>(k);
     if (d <= 8) return of_list<M, 8>(k);
-    return d <= 16 ? of_list<M, 16>(k) : of_list<M, tuning::batches_max_dimensions>(k);
+    if (d <= 16) return of_list<M, 16>(k);
+    if (d <= 32) return of_list<M, 32>(k);
+    return d <= 64 ? of_list<M, 64>(k) : of_list<M, tuning::batches_max_dimensions>(k);
 }
 
 // The metrics of tuning::batches_metrics.

@@ -32,7 +32,9 @@ void search_batches(const BatchesRequest& request);
 namespace tuning {
 
 // The most coordinates and neighbours that the kernel has room for.
-inline constexpr std::int64_t batches_max_dimensions = 32, batches_max_k = 128;
+inline constexpr std::int64_t batches_max_dimensions = 128, batches_max_k = 128;
+// Up to this many a thread has its query in registers, beyond it in shared memory.
+inline constexpr std::int64_t batches_register_dimensions = 32;
 // A thread walks all points of its query's batch. Beyond this many a search of its own is faster.
 inline constexpr std::int64_t batches_max_points = 1 << 15;
 // Queries per block, which are of one batch, and the most blocks of a launch.
@@ -44,6 +46,9 @@ inline std::int64_t batches_step(std::int64_t most_points) {
 }
 // Batches of more pairs in all, and of more pairs each, are a search each, which uses matrix units.
 inline constexpr double batches_most_pairs = 0x1p36, batches_small_pairs = 0x1p24;
+// In more dimensions than registers hold, matrix units pay from fewer pairs on. Reasoned: a search
+// of its own takes 0.1 ms, in which the kernel compares so many pairs of 64 coordinates.
+inline constexpr double batches_wide_pairs = 0x1p22;
 // Bytes of a batch in the table of batches.
 inline constexpr std::int64_t batch_bytes = 40;
 

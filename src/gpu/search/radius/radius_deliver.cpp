@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "gpu/metric/user.h"
+#include "gpu/search/deliver.h"
 #include "gpu/search/radius/radius_rows.h"
 
 namespace kith::gpu {
@@ -39,11 +40,8 @@ TileRows in_order(const SearchContext& context, const RadiusRequest& request, Ro
     Buffer<char> values(entries * (request.f64 ? 8 : 4), stream);
     auto* const values64 = reinterpret_cast<double*>(values.get());
     auto* const values32 = reinterpret_cast<float*>(values.get());
-    if (!metric.kernels || request.keys)
-        user_report(keys.get(), values.get(), request.f64, entries, stream);
-    else if (request.f64)
-        metric.kernels->report_f64(keys.get(), values64, entries, metric.params, stream);
-    else metric.kernels->report_f32(keys.get(), values32, entries, metric.params, stream);
+    if (request.keys) user_report(keys.get(), values.get(), request.f64, entries, stream);
+    else report_distances(metric, keys.get(), request.f64, values.get(), entries, stream);
     const auto size = static_cast<std::size_t>(entries);
     out.ids.resize(size);
     fetch(out.ids, ids.get(), stream);

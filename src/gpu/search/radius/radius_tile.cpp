@@ -7,19 +7,13 @@
 #include "gpu/metric/user.h"
 #include "gpu/points/formula/prepare_formula.h"
 #include "gpu/runtime/memory/pinned_words.h"
+#include "gpu/search/deliver.h"
 #include "gpu/search/operands.h"
 #include "gpu/search/scan_keys.h"
 
 namespace kith::gpu {
 
 namespace {
-
-// The reported distances of keys, for balls that ask for them.
-void report_distances(const DeviceMetric& metric, const std::uint64_t* keys, double* out,
-                      std::int64_t count, cudaStream_t stream) {
-    if (metric.kernels) metric.kernels->report_f64(keys, out, count, metric.params, stream);
-    else user_report(keys, out, true, count, stream);
-}
 
 // The totals of the tile's rows that `queries` begin with.
 std::int64_t* totals_of(const RadiusFound& found, const BallQueries& queries) {
@@ -179,7 +173,7 @@ private:
         // Keys overwrite the candidates, which have become ids.
         refine_ids(capacity_);
         if (queries_.balls.asks)
-            report_distances(metric, keys(), reported_.get(), q_ * capacity_, stream_);
+            report_distances(metric, keys(), true, reported_.get(), q_ * capacity_, stream_);
         count_within(pairs(), queries_.balls, within_.get(), stream_);
         summarize(range(), stream_);
     }
@@ -229,7 +223,8 @@ private:
                               .keys = keys(),
                               .counts = open_.get(),
                               .reported = reported_.get()};
-        if (queries_.balls.asks) report_distances(metric, keys(), reported_.get(), q_, stream_);
+        if (queries_.balls.asks)
+            report_distances(metric, keys(), true, reported_.get(), q_, stream_);
         within_.clear_to(0);
         count_within(own, queries_.balls, within_.get(), stream_);
         take_self_off(within_.get(), self_listed_.get(), q_, sums_.get(), stream_);
@@ -343,7 +338,8 @@ void scan_within(const SearchContext& context, const Chunk& chunk, const BallQue
         const BallQueries queries = all.part(from, std::min(step, all.count() - from));
         const std::int64_t q = queries.count();
         const auto take = [&](std::uint64_t* keys, std::int64_t first, std::int64_t count) {
-            if (all.balls.asks) report_distances(metric, keys, reported.get(), q * tile, stream);
+            if (all.balls.asks)
+                report_distances(metric, keys, true, reported.get(), q * tile, stream);
             const RankedPairs pairs{.q = q,
                                     .count = count,
                                     .stride = tile,
