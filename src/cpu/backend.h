@@ -24,9 +24,9 @@ std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec
 // The elements of the points, as kept (valid as long as they are).
 MatrixView elements(const Points& points);
 
-// Whether their tree has been made, which searches then take instead of a scan.
+// True if their tree has been made, which searches then take instead of a scan.
 bool has_tree(const Points& points);
-// Whether a sample of them has said that boxes leave out most (Plan::tries_tree).
+// True if a sample of them has said that boxes leave out most (Plan::tries_tree).
 bool boxes_pay(const Points& points);
 
 // The nearest of each query, as many as a row of `results` holds. `graph`: query i excludes id i.

@@ -1,4 +1,4 @@
-// Constants of the CPU's searches that the planner, too, decides or reckons by.
+// Constants of the CPU's searches by which the planner, too, decides or estimates.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ inline constexpr std::int64_t in_registers(std::int64_t words) {
 // Queries that are filtered together: against full-dimensional panels, and against projected
 // panels, where candidates of several queries share the rows that are read.
 inline constexpr std::int64_t max_query_block = 192, coarse_query_block = 1024;
-// A query that reads more than this share of the rows behind coarse panels falls back to the
+// A query for which coarse panels rescore more than this share of the rows falls back to the
 // full-dimensional filter: reading them costs up to twice a full-dimensional pass. For integer rows
 // (WholeRows) the share is most_whole_read times as large.
 inline constexpr double most_read_share = 1.0 / 6, most_whole_read = 2;

@@ -28,25 +28,25 @@ struct DeviceInfo {
 int device_count();
 // Throws device.
 DeviceInfo device_info(int device);
-// The same without asking for free memory, which takes as long as a small search: free_bytes is 0.
+// Likewise without asking for free memory, which takes as long as a small search: free_bytes is 0.
 DeviceInfo device_facts(int device);
 // "" or the reason why device_count() is 0.
 std::string absence();
 // The ordinal on which `data` lies, or host_memory. Does not start CUDA.
 int location(const void* data);
-// What compiles formulas for a device, or that there is nothing. Never throws.
+// The compiler of formulas for a device, or that there is none. Never throws.
 std::string formula_compiler();
 // A stream of a device for one call, destroyed with its last owner. The default stream does not
 // wait for it, nor do copies from it to another device wait for what the default streams of both
 // were given.
 std::shared_ptr<void> call_stream(int device);
-// Copies between host and device memory; either side may be host or device. Behind all work that
-// the device has been given on any stream, and over on return: for what the host reads and writes
-// of the caller's device memory.
+// Copies between host and device memory; either side may be host or device. The copy begins after
+// all work that the device has been given on any stream, and has ended on return. It serves what
+// the host reads and writes of the caller's device memory.
 void copy(void* to, const void* from, std::size_t bytes);
 
 // The first row of a matrix in device memory with a coordinate that the traits do not admit, or the
-// number of rows. Behind all work that the device has been given, as copy().
+// number of rows. Begins after all work that the device has been given, as copy() does.
 std::int64_t first_outside(const MatrixView& view, const metric::Traits& traits);
 
 // Those of a matrix in device memory, likewise.
@@ -54,21 +54,21 @@ Magnitudes magnitudes(const MatrixView& view);
 
 class Points;
 // `copy`: as cpu::prepare. Points beyond plan.chunk_points stay where they are and stream through
-// the device per search. What the host does for it takes up to `threads`; polls `progress` and
-// throws where it is cancelled.
+// the device per search. The host works on up to `threads` threads. Polls `progress`, and throws if
+// it is cancelled.
 std::shared_ptr<const Points> prepare(const MatrixView& points, const MetricSpec& metric,
                                       const Plan& plan, bool copy, void* stream, int threads,
                                       ProgressMeter& progress);
 
-// Whether they have vectors along few directions.
+// True if they have a PCA projection.
 bool has_projection(const Points& points);
-// Whether they stay in host memory, and numbers of 8 bits of them alone are on the device.
+// True if they stay in host memory, and only their int8 form is on the device.
 bool has_bytes_alone(const Points& points);
-// Whether they are in clusters.
+// True if they are in clusters.
 bool has_clusters(const Points& points);
-// Whether they have a tree.
+// True if they have a tree.
 bool has_tree(const Points& points);
-// Whether a sample of them has said that boxes leave out most (Plan::tries_tree).
+// True if a sample of them has said that boxes leave out most (Plan::tries_tree).
 bool boxes_pay(const Points& points);
 
 // Bytes of the forms that searches have made of the points, beyond those that prepare() made.
@@ -85,8 +85,8 @@ void search(const Points& points, const SearchRequest& request);
 // All points within a radius of each query, listed or counted.
 struct RadiusRequest {
     MatrixView queries;  // with graph, the points
-    // Of each query, in host memory: keys up to `inner` are within, keys beyond `outer` are not
-    // (NaN: none is); between, where they differ, the reported distance is compared with the
+    // Bounds of each query, in host memory. Keys up to `inner` are within, keys beyond `outer` are
+    // not (NaN: none is). Between the two the reported distance is compared with the query's
     // radius.
     const double* inner;
     const double* outer;
@@ -112,11 +112,11 @@ void distances(const Points& points, const DistancesRequest& request);
 // kith::select on a device.
 void select(const SelectRequest& request);
 
-// Whether selections are timed that are so small that their caller would wait longer for it
-// (Report::device_seconds): for benchmarks.
+// Turns on the timing (Report::device_seconds) of selections so small that their caller would wait
+// longer for it: for benchmarks.
 void time_small_selections(bool yes);
 
-// What selections counted since the last call, by the slots that each selector's file names. Empty
+// The counts of selections since the last call, by the slots that each selector's file names. Empty
 // unless built with KITH_COUNT_OPERATIONS. Not for several threads at once.
 std::vector<std::uint64_t> take_operation_counts();
 

@@ -23,8 +23,8 @@ namespace kith::planner {
 
 namespace {
 
-// A sample is asked about boxes of so many points, for up to n / tree_share neighbours; making a
-// tree after it costs what filtering so many queries does.
+// A sample is asked about boxes of at least tree_points points, for up to n / tree_share
+// neighbours. Making a tree after it costs what filtering tree_queries queries does.
 constexpr std::int64_t tree_points = 4096, tree_share = 64, tree_queries = 1536;
 
 // Why the machine's GPUs, or the instruction set that was forced, cannot run the path; "" if they
@@ -68,8 +68,8 @@ std::int64_t most_dimensions(const MetricFacts& metric) {
                                   : gpu::tuning::filter_max_dimensions;
 }
 
-// Whether the metric itself in f32 can filter on a GPU, as it does instead of products where
-// dimensions are few: it tells near points apart that products do not.
+// True if the metric itself in f32 can filter on a GPU, as it does instead of products where
+// dimensions are few: it distinguishes near points that products do not.
 bool direct_serves(const Request& r, const Machine& m) {
     if (r.shape.d > gpu::tuning::direct_dimensions) return false;
     const auto direct = std::find_if(paths().begin(), paths().end(), [](const PathFacts& path) {
@@ -78,28 +78,28 @@ bool direct_serves(const Request& r, const Machine& m) {
     return obstacle(*direct, r, true, m).empty();
 }
 
-// Whether a tree of the points has been made, or has room: a budget that was asked for is cut by
+// True if a tree of the points has been made, or has room: a budget that was asked for is cut by
 // what a filter takes, which is less.
 bool tree_has_room(const Request& r, const Machine& m) {
     return r.points.forms.tree == Form::ready ||
            (r.memory == 0 && tree_bytes(r.shape) <= static_cast<double>(m.free_bytes) / 2);
 }
 
-// Coarse panels serve so many coordinates and points: a sample of fewer has no directions that tell
-// anything.
+// Coarse panels serve at least this many coordinates and points: a sample of fewer has no principal
+// components that tell anything.
 constexpr std::int64_t coarse_dimensions = 16, coarse_points = 256;
 bool coarse_panels_serve(const Shape& s, const Machine& m) {
     return s.d >= coarse_dimensions && s.d <= cpu::max_projected_dimensions &&
            s.n >= coarse_points && projected_bytes(s) <= static_cast<double>(m.free_bytes) / 2;
 }
 
-// Whether the path may be taken on a CPU without being asked for.
+// True if the path may be taken on a CPU without being asked for.
 bool may_serve(const PathFacts& path, const Request& r, const Machine& m) {
     if (!obstacle(path, r, false, m).empty()) return false;
     if (path.path == Path::tree)
         return r.leaves_out && tree_has_room(r, m) &&
                (r.shape.d <= exact::tree_dimensions || r.points.forms.boxes == Form::ready);
-    // Filters give up queries with so many neighbours.
+    // Filters give up queries with a larger share of the points as neighbours.
     constexpr double most_share = 0.1;
     const bool many = static_cast<double>(r.shape.k) > most_share * static_cast<double>(r.shape.n);
     if (path.path != Path::exact && many) return false;
@@ -107,13 +107,13 @@ bool may_serve(const PathFacts& path, const Request& r, const Machine& m) {
     return !looks_at_less(path.path) || (r.leaves_out && coarse_panels_serve(r.shape, m));
 }
 
-// Whether the form that the path searches has been made, or will be ahead of the queries.
+// True if the form that the path searches has been made, or will be ahead of the queries.
 bool is_ready(Path path, const Request& r) {
     if (path == Path::exact) return true;
     if (path == Path::tree && r.points.forms.tree == Form::ready) return true;
     if (r.ahead) return true;  // the form is made once, for all queries to come
     if (r.points.chunk == 0) return r.points.prepared;
-    // What a sample decides at run time is one of the coarse forms.
+    // A sample that decides at run time chooses one of the coarse forms.
     return path == r.points.path || (looks_at_less(path) && looks_at_less(r.points.path));
 }
 
@@ -129,14 +129,14 @@ Request to_rank(const Request& r) {
 
 // The share of points that int8 pays for, where a sample is asked.
 constexpr double share_of_int8 = 0.5;
-// What of a search's time a PCA projection saves, of points as they come, many of which have no few
-// directions: least of few dimensions, as there are 16 directions and more.
+// The share of a search's time that a PCA projection saves on average data, many of which have no
+// few principal components. It is least in few dimensions, as a projection has 16 or more.
 double gain_of_pca(std::int64_t d) {
     constexpr double most = 0.2, directions = 32;
     return most * std::max(0.0, 1 - directions / static_cast<double>(d));
 }
 
-// What paths of a CPU cost. Where a sample decides at run time, it counts what is likely.
+// The costs of a CPU's paths. Where a sample decides at run time, they are those of what is likely.
 class CpuCosts {
 public:
     CpuCosts(const CostRates& rates, const Request& r, int threads)
@@ -202,8 +202,8 @@ Request as_prepared(const Request& r, const Machine& m) {
     return call;
 }
 
-// Whether a PCA projection may pay on a GPU, where matrix units need far more coordinates to be
-// worth leaving some out, and all points fit; int8 pays from fewer on.
+// The least sizes for which a PCA projection may pay on a GPU, if all points fit: matrix units need
+// far more coordinates to be worth leaving some out. int8 pays from fewer on.
 constexpr std::int64_t gpu_projected_dimensions = 256, gpu_byte_dimensions = 64,
                        gpu_projected_points = 1 << 17, gpu_projected_queries = 1 << 15;
 bool gpu_projection_may_pay(const Request& r, const Machine::Device& device) {
@@ -226,8 +226,8 @@ bool gpu_projection_may_pay(const Request& r, const Machine::Device& device) {
            bytes <= 0.4 * free;
 }
 
-// A sample of the points of an Index is looked at for clusters where there are so many points, and
-// vectors of so few coordinates as the pass over lists of tiles has kernels for
+// A sample of the points of an Index is looked at for clusters if there are at least this many
+// points, and the pass over lists of tiles has kernels for their coordinates
 // (gpu/filter/fused/augmented.h).
 constexpr std::int64_t clustered_points = 1 << 18, clustered_dimensions = 16;
 bool clusters_may_pay(const Request& r, const Machine::Device& device) {
@@ -251,7 +251,7 @@ bool few_pairs(const Shape& s) {
     return static_cast<double>(s.n) * queries < gpu::tuning::filtered_formula_pairs;
 }
 
-// Why a formula is not filtered, behind the path's sentence.
+// Why a formula is not filtered, after the path's sentence.
 std::string why_unfiltered(const Request& r) {
     if (r.metric.id != MetricId::formula) return "";
     if (!r.metric.unbounded.empty())
@@ -261,7 +261,7 @@ std::string why_unfiltered(const Request& r) {
     return few_pairs(r.shape) ? ", as the pairs are too few for a filter" : "";
 }
 
-// Why nothing is filtered for so many neighbours, behind the path's sentence.
+// Why nothing is filtered for a k that is this share of n, after the path's sentence.
 std::string why_many(double share) {
     return fmt::format(", as k is {:.0f} % of n", 100 * share);
 }
@@ -296,7 +296,7 @@ double binary64_factor(const Machine::Device& device) {
     return std::ranges::find(with_units, device.capability) != std::end(with_units) ? 1 : without;
 }
 
-// Whether the full scan takes less than a filter, of which most is what few pairs do not repay.
+// True if the full scan takes less than a filter, most of whose cost few pairs do not repay.
 // Points that are prepared ahead get a filter, as a scan can be chosen by each call.
 bool scan_takes_less(Path filter, const Request& r, const Machine::Device& device) {
     if (r.ahead || r.all_points || r.metric.user) return false;
@@ -306,7 +306,7 @@ bool scan_takes_less(Path filter, const Request& r, const Machine::Device& devic
            cost_on_gpu(rates, filter, r).seconds;
 }
 
-// Why a GPU scans instead of filtering, behind the path's sentence; nothing: it filters.
+// Why a GPU scans instead of filtering, after the path's sentence; nothing: it filters.
 std::optional<std::string> why_scanned(Path filter, const Request& r,
                                        const Machine::Device& device) {
     const double share =
@@ -410,7 +410,7 @@ Path behind_tree(const Request& r, const Machine::Device& device, const Machine&
 }
 
 bool tries_tree(const Request& r, const Machine::Device* device, const Machine& m, const Plan& p) {
-    // In few dimensions, too: costs reckon with a uniform cloud, which a sample may correct.
+    // In few dimensions, too: costs assume a uniform cloud, which a sample may correct.
     const bool filters = p.path != Path::tree && p.path != Path::exact;
     if (!filters || p.forced || !p.selector.empty() || !p.distances.empty() || !r.leaves_out ||
         r.all_points || r.points.forms.boxes == Form::absent || r.points.host != HostPoints::none ||

@@ -9,7 +9,7 @@
 
 namespace kith::planner {
 
-// A path, and what its sentence in Plan::why says beside what the path is.
+// A path, and what its sentence in Plan::why says in addition to what the path is.
 struct Choice {
     Path path = Path::exact;
     std::string because;
@@ -31,7 +31,7 @@ double attempt_seconds(const strategy::Facts& strategy, const Request& request, 
 std::string first_of(const Request& request, bool gpu);
 // The path whose tiles a tree's plan has on a GPU, for queries that look at too many points.
 Path behind_tree(const Request& request, const Machine::Device& device, const Machine& machine);
-// Whether a sample of the points is asked about boxes.
+// True if a sample of the points is asked about boxes.
 bool tries_tree(const Request& request, const Machine::Device* device, const Machine& machine,
                 const Plan& plan);
 

@@ -56,8 +56,8 @@ std::int64_t element_of(const Request& r) {
                                 : static_cast<std::int64_t>(size_of(r.shape.type));
 }
 
-// What of points that stay in host memory lies on the device: of their vectors, those of the filter
-// of `path`.
+// Bytes on the device of points that stay in host memory: their int8 form, or else their vectors in
+// the filter of `path`.
 double held_bytes(const Request& r, HostPoints held, Path path) {
     namespace t = gpu::tuning;
     if (held == HostPoints::none) return 0;
@@ -67,10 +67,10 @@ double held_bytes(const Request& r, HostPoints held, Path path) {
            (bytes ? t::listed_bytes(r.shape.d, element_of(r)) : 0);
 }
 
-// Whether points that have no room on the device stay in host memory, where what passes the filter
-// is read: prepared ones, as all of them are read once for it. A scan and a user's metric read all
-// of them in each search anyway; paths that arrange the points otherwise (a tree, directions,
-// composed and fused ones) stream.
+// True if points that have no room on the device stay in host memory, where the filter's candidates
+// are read. They must be prepared, as all of them are read once for it. A scan and a user's metric
+// read all of them in each search anyway. Paths that arrange the points otherwise (a tree, a PCA
+// projection, composed and fused ones) stream.
 bool stay_on_host(const Request& r, const Machine::Device& device, Path path, double budget) {
     namespace t = gpu::tuning;
     if (!r.points.prepared || r.points.chunk > 0 || r.metric.user || r.shape.n > most_points)
@@ -83,8 +83,8 @@ bool stay_on_host(const Request& r, const Machine::Device& device, Path path, do
            budget;
 }
 
-// Whether numbers of 8 bits of such points have room on the device where their fp16 vectors have
-// none: they answer, and what they leave streams in chunks.
+// True if the int8 form of such points has room on the device where their fp16 vectors have none.
+// It then answers, and for the queries that it leaves the points stream in chunks.
 bool stays_in_bytes(const Request& r, const Machine::Device& device, Path path, double budget) {
     namespace t = gpu::tuning;
     const Shape& s = r.shape;
@@ -107,7 +107,7 @@ bool stays_in_bytes(const Request& r, const Machine::Device& device, Path path, 
                left;
 }
 
-// What of points that have no room on the device lies there.
+// The part of points without room on the device that is kept there.
 HostPoints choose_host_points(const Request& r, const Machine::Device& device, Path path,
                               double budget) {
     return stay_on_host(r, device, path, budget)     ? HostPoints::vectors
@@ -115,13 +115,13 @@ HostPoints choose_host_points(const Request& r, const Machine::Device& device, P
                                                      : HostPoints::none;
 }
 
-// What the symmetric schedule takes beside the lists of all queries: results in both orders,
+// Bytes of the symmetric schedule in addition to the lists of all queries: results in both orders,
 // thresholds of columns.
 double symmetric_bytes(const Shape& s) {
     return static_cast<double>(s.n) * (12 * static_cast<double>(s.k) + 12);
 }
 
-// Whether every value of the queries is computed by f32 units, and none by matrix units, which read
+// True if every value of the queries is computed by f32 units, and none by matrix units, which read
 // points more slowly. `left`: bytes beyond what the tiles take.
 bool takes_values(const Request& r, const Machine::Device& device, const Plan& p, double left) {
     const Shape& s = r.shape;
@@ -137,7 +137,7 @@ bool takes_values(const Request& r, const Machine::Device& device, const Plan& p
 
 constexpr double gib = 1 << 30;
 
-// Where the points lie; all of them would take so many bytes of the device.
+// Where the points lie. `all`: bytes that all of them would take on the device.
 std::string why_points(const Shape& s, const Plan& p, double all) {
     const double elements = static_cast<double>(s.n) * static_cast<double>(s.d) *
                             static_cast<double>(size_of(s.type)),
@@ -164,8 +164,8 @@ std::string why_points(const Shape& s, const Plan& p, double all) {
                : "points stay on the device. ";
 }
 
-// The sentences about tiles in Plan::why. `spread`: bytes of a filter in the points' own order
-// beside that of their clusters, 0 if it has no room; `in_clusters`: it was wanted.
+// The sentences about tiles in Plan::why. `spread`: bytes of a filter in the points' own order in
+// addition to that of their clusters, 0 if it has no room; `in_clusters`: it would serve.
 std::string why_tiles(const Shape& s, const Plan& p, double per_point, double spread,
                       bool in_clusters, double budget) {
     std::string why = why_points(s, p, per_point * static_cast<double>(s.n));
@@ -185,7 +185,7 @@ std::string why_tiles(const Shape& s, const Plan& p, double per_point, double sp
                              p.point_tile, budget / gib);
 }
 
-// Of the free memory of a GPU.
+// The share of a GPU's free memory that a search may use.
 constexpr double of_free = 0.85;
 
 }  // namespace
@@ -203,7 +203,7 @@ bool gpu_tree_saves(const Request& r, const Machine::Device& device) {
         return false;
     if (r.all_points || (r.points.chunk > 0 && r.points.chunk < s.n)) return false;
     const auto n = static_cast<double>(s.n);
-    // It holds all points, beside what a filter of all queries takes.
+    // It holds all points, in addition to what a filter of all queries takes.
     const auto element = static_cast<std::int64_t>(size_of(s.type));
     const double bytes =
         t::tree_bytes(s.n, s.d) + t::point_bytes(s.d, element, Path::gemm_f16, true) * n;
@@ -245,7 +245,7 @@ double place_points(const Request& r, const Machine::Device& device, double budg
     p.held_bytes = clamped(held);
     if (p.host_points != HostPoints::none) {
         workspace = budget - held;
-        // Of an Index: unless a budget was asked for, what is free now is free beside them.
+        // An Index holds them already: unless a budget was asked for, free memory excludes them.
         if (kept && r.memory == 0) workspace = std::max(workspace, budget / 2);
     }
     // Half of what is left for two chunks of the points.
@@ -271,7 +271,7 @@ std::int64_t most_tile_queries(const Request& r, const Plan& p) {
 }
 
 // Sets the tile, and whether the schedule is symmetric. Returns its bytes, at most `workspace`.
-// Throws out_of_memory; `others`: bytes of the budget beside the workspace.
+// Throws out_of_memory; `others`: bytes of the budget outside the workspace.
 double fit_tile(const Request& r, const Machine::Device& device, double workspace, double others,
                 Plan& p) {
     namespace t = gpu::tuning;

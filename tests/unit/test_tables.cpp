@@ -106,7 +106,7 @@ TEST(TopDownSearch, FindsTheSmallest) {
         }
 }
 
-// The figures of docs/selection.md: a queue that is emptied at each level takes more entries than a search of the whole
+// The figures of lab/*-select-queues.md: a queue that is emptied at each level takes more entries than a search of the whole
 // row, one that is kept less than a third as many.
 TEST(TopDownSearch, KeepsItsQueue) {
     struct Figures {

@@ -47,10 +47,10 @@ namespace kith::cpu {
 using exact::round_down, exact::round_up;
 
 // Representation of coordinates in the filter, and the values computed from them.
-// f32, bf16    f32 or bf16 products (f32: the direct form of a metric without products)
-// direct       the direct form in f32
-// projected    coarse: products of PCA projections (cpu/filter/projection.h)
-// bytes        coarse: products of int8 quantized coordinates
+// f32, bf16    f32 or bf16 products (f32: the direct form of a metric without products).
+// direct       the direct form in f32.
+// projected    coarse: products of PCA projections (cpu/filter/projection.h).
+// bytes        coarse: products of int8 quantized coordinates.
 // Candidates of a coarse form are rescored from more precise rows, or by exact keys if the points
 // are 8-bit integers (cpu/filter/whole_rows.h). The two *_fractions forms serve queries that are
 // not integers.
@@ -86,7 +86,7 @@ struct PointTerms {
     float half_norm, slack;  // initial accumulator; upper value minus value
 };
 
-// Terms of a rescored row behind coarse panels; `scale` of int16 rows.
+// Terms of a full-dimensional row that coarse panels rescore from; `scale` of int16 rows.
 struct RowTerms {
     float half_norm, slack, scale;
 };

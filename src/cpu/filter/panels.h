@@ -42,8 +42,8 @@ public:
 
     // 32-bit words of a full-dimensional row.
     std::int64_t row_words() const { return row_words_; }
-    // Rows behind coarse panels: a point's full-dimensional words, its terms, and its value for a
-    // query's words; or its 8-bit integers (null: none).
+    // Rows that coarse panels rescore from: a point's full-dimensional words, its terms, and its
+    // value for a query's words; or its 8-bit integers (null: none).
     const WholeRows* whole_rows() const { return whole_ ? &*whole_ : nullptr; }
     const float* row(std::int64_t id) const { return rows_.data() + id * row_words(); }
     const RowTerms& row_terms(std::int64_t id) const { return row_terms_[id]; }
@@ -151,7 +151,7 @@ private:
     std::int64_t words_ = 0, row_words_ = 0, panels_ = 0;
     const PairKernels* pairs_ = nullptr;    // for bf16
     const ByteKernels* bytes_ = nullptr;    // for int8 panels
-    const ShortKernels* shorts_ = nullptr;  // for int16 rows behind coarse panels
+    const ShortKernels* shorts_ = nullptr;  // for int16 rows that coarse panels rescore from
     exact::DirectForm direct_;              // used if form_.own is none
     exact::RoundedBound rounded_;           // error bound of direct_
     double points_share_ = 0;               // added to each query's terms on behalf of the points

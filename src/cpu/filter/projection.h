@@ -62,8 +62,8 @@ private:
     exact::ProjectionError error_;
 };
 
-// A sample of points in the filter's form: `count` rows of d coordinates. `whole`: the rows behind
-// the panels are 8-bit integers. `queries`: the number of the search's own queries stored after the
+// A sample of points in the filter's form: `count` rows of d coordinates. `whole`: candidates are
+// rescored from 8-bit integers. `queries`: the number of the search's own queries stored after the
 // points; if 0, some points serve as queries.
 struct FilterSample {
     metric::Gemm form;

@@ -1,4 +1,4 @@
-// Whether a PCA projection or int8 pays, tried on a sample: the cost model and trial queries.
+// A trial on a sample, whether a PCA projection or int8 pays: the cost model and trial queries.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -33,7 +33,7 @@ constexpr std::int64_t kept_bytes = 256 << 20;
 // point.
 constexpr double max_share = 20;
 constexpr std::int64_t few_candidates = 1024;
-// Likewise a query that reads more than most_read_share of the rows behind coarse panels, but at
+// Likewise a query for which coarse panels rescore more than most_read_share of the rows, but at
 // least this many.
 constexpr double few_rows_read = 1024;
 // Groups of 32 points between two polls of the progress: at most max_groups_per_report, and about
@@ -131,9 +131,9 @@ constexpr std::size_t least_piloted = 512, pilots = 64;
 // Fewer queries do not guess thresholds: the pilots of the guess would be too large a share of
 // them.
 constexpr std::int64_t least_guessed = 1024;
-// Packing the points takes as long as about a hundred passes over all rows behind a projection, or
-// as about thirty scans. Packing is put off until queries have spent most_spared passes over the
-// rows instead; a scan counts as readings_of_scan of them.
+// Packing the points takes as long as about thirty scans, or as about a hundred passes over all
+// rows that a projection rescores from. Packing is put off until queries have spent most_spared
+// passes over the rows instead; a scan counts as readings_of_scan of them.
 constexpr std::int64_t most_spared = 64, readings_of_scan = 4;
 using strategy::Causes, strategy::Numbers, strategy::Queries, strategy::raise;
 
@@ -327,8 +327,8 @@ constexpr const char* few_to_pack =
     "packing the points takes longer than scanning for so few queries";
 constexpr const char* not_covered = "its bound does not cover the points";
 
-// Lets queries that have read too many rows behind coarse panels read on without a limit. Declines
-// if another filter serves them better.
+// Lets queries for which coarse panels have rescored too many rows read on without a limit.
+// Declines if another filter serves them better.
 const char* read_on(NearestCall& call, const Numbers& numbers, Numbers& left) {
     const Rounding product = product_rounding(call.isa, call.points.rows.cols);
     if (!call.coarse_pays) return "the panels leave too many rows of most queries";

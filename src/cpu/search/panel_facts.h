@@ -42,8 +42,8 @@ inline bool has_wide_registers(const strategy::Processor& processor) {
     return processor.isa.empty() || processor.isa == "avx512" || processor.isa == "amx";
 }
 
-// Bytes of n points in panels, or as the rows behind them: point_terms and `words` 32-bit words
-// each.
+// Bytes of n points in panels, or as the rows that these rescore from: point_terms and `words`
+// 32-bit words each.
 inline double panel_bytes(std::int64_t n, std::int64_t words) {
     return 4.0 * static_cast<double>(n) * static_cast<double>(point_terms + words);
 }

@@ -65,7 +65,7 @@ struct Search {
     // The candidates that a query may rescore in one range of the points. Beyond, the query is left
     // to the next filter.
     double max_candidates = std::numeric_limits<double>::infinity();
-    // Likewise the rows that it may read behind coarse panels. read_all: no limit on these.
+    // Likewise the rows that coarse panels may rescore for it. read_all: no limit on these.
     double max_rows_read = std::numeric_limits<double>::infinity();
     bool read_all = false;
     Guesses* guesses = nullptr;  // statistics of guessed thresholds; null: none are guessed

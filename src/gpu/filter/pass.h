@@ -94,7 +94,7 @@ struct Sink {
     bool says_sums = false;
 };
 
-// What a kernel of a sweep takes.
+// The parameters of a kernel of a sweep.
 struct FilterPass : Operands, Range, Sink {
     // Largest cluster of blocks (sm_90a): 1 for tools that do not follow mbarriers of other blocks.
     int most_cluster = 2;

@@ -1,4 +1,4 @@
-// The kernels behind sweep(), one a family: see pass.h.
+// The kernels that sweep() launches, one a family: see pass.h.
 #pragma once
 
 #include "gpu/filter/pass.h"

@@ -44,10 +44,10 @@ __device__ __forceinline__ int4 four_of(const T (&v)[64], int first) {
 
 // Both append the candidates of a thread's groups of sixteen values that `hit` has a bit for. Every
 // lane must call. `rows`, the thread's, have
-//   of(lane, own)          the rows of another lane; all lanes call together, each as `own`
-//   sixteen(v, first)      a mask of the candidates among the values [first, first + 16)
-//   passing(four, first)   likewise among [first, first + 4); the values may be arbitrary memory
-//   entry(value, i, Candidate&, query&)   the entry of value i
+//   of(lane, own)          the rows of another lane; all lanes call together, each as `own`.
+//   sixteen(v, first)      a mask of the candidates among the values [first, first + 16).
+//   passing(four, first)   likewise among [first, first + 4); the values may be arbitrary memory.
+//   entry(value, i, Candidate&, query&)   the entry of value i.
 
 // Each lane appends its own candidates.
 template <class T, class Rows>
@@ -65,9 +65,9 @@ __device__ __forceinline__ void append_own(const T (&v)[64], unsigned hit, WarpL
 }
 
 // Appends by exchange, unless a single lane or a single group holds candidates, or the groups
-// exceed the room. `holding`: the lanes with a non-zero `hit`. An exchange is faster if many tiles
-// hold candidates, and costs little otherwise (measured: lab/*-warp-exchange, "What passes, by
-// exchange").
+// exceed the room. `holding`: the lanes with a non-zero `hit`.
+// An exchange is faster if many tiles hold candidates, and costs little otherwise (measured:
+// lab/*-warp-exchange).
 template <class T, class Rows>
 __device__ __forceinline__ void append_exchanged(const T (&v)[64], unsigned hit, unsigned holding,
                                                  const WarpExchange& exchange, WarpList& list,

@@ -1,4 +1,4 @@
-// What searches have learned about points: counts, from which later searches decide what to try.
+// The record of searches of points: counts, from which later searches decide what to try.
 // They never change an answer.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace kith::gpu {
 
-// Of one call; one thread.
+// The counts as one call sees them; for one thread.
 struct Learned {
     // Results of queries with a form that serves some of them: `left` have no certificate.
     struct Record {
@@ -43,8 +43,8 @@ struct Learned {
     std::int64_t needless = 0;     // candidates beyond the number that the neighbours need
 };
 
-// Of points; safe for concurrent use. A call reads it once, before its first decision, and adds
-// what it has learned at its end: calls of other threads change none of its decisions.
+// The counts of some points; safe for concurrent use. A call reads them once, before its first
+// decision, and adds its own at its end: calls of other threads change none of its decisions.
 class History {
 public:
     Learned read() const {

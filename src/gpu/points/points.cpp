@@ -182,9 +182,9 @@ bool sample_says_boxes(const DeviceRows& points, const DeviceMetric& metric, cud
     });
 }
 
-// A sample is asked for duplicate rows where there are so many points, of so few coordinates that
-// they may repeat, and says so where an average row has twice as many equals as are worth leaving
-// out.
+// A sample is asked for duplicate rows if there are at least repeats_points points, with at most
+// repeats_dimensions coordinates. It finds them if an average row has twice as many equals as are
+// worth leaving out.
 constexpr std::int64_t repeats_points = 1 << 16, repeats_dimensions = 16, repeats_sample = 256;
 
 bool sample_says_repeats(const DeviceRows& points, const DeviceMetric& metric,

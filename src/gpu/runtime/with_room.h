@@ -1,4 +1,4 @@
-// What is done without where memory is short.
+// Work that is left out if memory is short.
 #pragma once
 
 #include "kith/error.h"

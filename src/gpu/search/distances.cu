@@ -32,8 +32,8 @@ public:
         : points_(points), request_(request), stream_(stream), element_(request.f64 ? 8 : 4) {}
 
     // Columns of a chunk's points, of all queries. The plan's tiles are the full scan's, whose
-    // selection this has no use for; half of them each way leaves room for the values beside the
-    // keys.
+    // selection is not used here. Half of them each way leaves room for the values in addition to
+    // the keys.
     void columns(const Chunk& chunk) {
         const std::int64_t q = request_.queries.rows,
                            queries =

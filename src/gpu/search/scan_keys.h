@@ -8,10 +8,10 @@
 
 namespace kith::gpu {
 
-// Enqueues, for one tile of `tile` points after the other, their distance keys to the queries, and
-// calls use(keys, first, count): keys of points [first, first + count) of the chunk, `tile` apart
-// for each query, on the device until the next call. `self`: the id that each query leaves out, or
-// null. Values in binary64 and keys take q d, tile d and q tile numbers.
+// Enqueues, for one tile of `tile` points after the other, their distance keys to the queries, then
+// calls use(keys, first, count). The keys of points [first, first + count) of the chunk are `tile`
+// apart for each query, on the device until the next call. `self`: the id that each query leaves
+// out, or null. Values in binary64 and keys take q d, tile d and q tile numbers.
 template <class Use>
 void scan_keys_of(const Chunk& chunk, const DeviceMetric& metric, const PreparedRows& queries,
                   const std::int64_t* self, std::int64_t tile, cudaStream_t stream, Use use) {

@@ -244,7 +244,7 @@ private:
     SearchContext context_;
 };
 
-// The queries that a strategy ahead of the tiles has left, by the tiles behind it.
+// Answers by tiles the queries that a strategy ahead of them has left.
 void answer_left(const Points& points, const SearchRequest& asked, const Ahead& ahead,
                  QueryRange left, AttemptLog& log, PointsUse& use) {
     Plan plan = asked.plan;

@@ -199,8 +199,8 @@ std::optional<When> later_when(Step step, const Outline& o, bool first) {
     }
 }
 
-// What a later step handles at a time: queries that are left are fewer than a tile's, and may need
-// longer lists.
+// The tile of a later step: queries that are left are fewer than a tile's, and may need longer
+// lists.
 strategy::Tile later_tile(Step step, const Outline& o) {
     const Plan& plan = o.plan;
     const auto workspace = static_cast<double>(plan.workspace_bytes);

@@ -56,7 +56,7 @@ constexpr bool is_finer(Step step) {
 // The strategy of a step in a search by that plan.
 const strategy::Facts& strategy_of(Step step, const Plan& plan);
 
-// The path of the filter that a plan falls back on: the one behind a tree; fp16 for int8,
+// The path of the filter that a plan falls back on: the one after a tree; fp16 for int8,
 // projections and clusters.
 Path own_path(const Plan& plan);
 

@@ -37,17 +37,23 @@ inline constexpr std::int64_t finer_queries(bool direct, bool after_coarse) {
 // timed: that reads the points and sorts their hashes, which costs about as much as a full scan of
 // a few queries.
 inline constexpr std::int64_t repeats_queries = 4;
+<<<<<<< HEAD
 // The most bytes, of others and whole rows together, of a graph's rows with their own points that
 // are made on a GPU. Reasoned: a fortieth of an H200's memory, beside a search that plans with all.
 inline constexpr std::int64_t own_rows_bytes = std::int64_t{4} << 30;
 // The number of candidates per neighbour that is ordinary; duplicate rows are also looked for once
 // this share of n further candidates were needless, over all searches of the points. NVIDIA H200,
 // 2026-11-22, n 1,048,576, q 1,024, k 10: a needless candidate took 1 to 6 ns (`kith-bench search
+=======
+// The number of candidates per neighbour that is ordinary. Duplicate rows are also looked for once
+// this share of n more candidates were wasted, over all searches of the points. NVIDIA H200,
+// 2026-11-22, n 1,048,576, q 1,024, k 10: a wasted candidate took 1 to 6 ns (`kith-bench search
+>>>>>>> prose
 // --ordinary`, prices, one-hot and Gaussian data). Counting is reasoned to take 1 ns per row.
 inline constexpr double ordinary_candidates = 4, needless_share = 0.25;
 // True if the direct filter's coarse form is too coarse, so that later tiles begin with f32 words.
 // Either a quarter of `queries` was left without a certificate: reasoned, as the int8 form takes
-// less than half of the time of f32. Or the needless candidates took longer than f32 would: on an
+// less than half of the time of f32. Or the wasted candidates took longer than f32 would: on an
 // NVIDIA H200, 2026-11-22, n 131,072, q 4,096, d 128, 400 of them per query took about 1 ns each
 // (4.0 ms in all), and f32 6 ms. Fewer than misled_queries decide nothing.
 inline constexpr std::int64_t misled_queries = 64;
@@ -108,7 +114,7 @@ inline constexpr std::uint32_t tree_leaves_of_few = 2048;
 inline double tree_points(std::int64_t n, std::int64_t k, bool direct) {
     return std::max(static_cast<double>(n) / (direct ? 16 : 40), 1024 + 8 * static_cast<double>(k));
 }
-// True if there are so many points that uniform ones stay below tree_points, about. tree_pairs: the
+// True if there are enough points that uniform ones stay below tree_points, about. tree_pairs: the
 // pairs of a search that repay making the tree, which takes 2.5 ns per point on that GPU, and 1 ms
 // for few points.
 inline bool tree_leaves_out(std::int64_t n, std::int64_t d, bool direct) {
@@ -387,7 +393,7 @@ inline std::int64_t retry_step(double bytes) {
         1, retry_queries);
 }
 
-// The tile of the canonical scan of so many queries that filters leave, within this many bytes.
+// The tile of the canonical scan of `queries` queries that filters leave, within `bytes` bytes.
 inline strategy::Tile rescan_tile(double bytes, std::int64_t queries, std::int64_t d,
                                   std::int64_t k, int multiprocessors) {
     constexpr std::int64_t least_points = 64, points_per_query = 8;

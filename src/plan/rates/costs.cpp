@@ -26,7 +26,7 @@ double& of(Terms& terms, Term term) {
     return terms[static_cast<std::size_t>(term)];
 }
 
-// A filter's tile has room for so many queries, and takes as long for fewer.
+// A filter's tile has room for this many queries, and takes as long for fewer.
 constexpr double tile_queries = 6;
 
 // The sizes of a search, and how it is shared out among threads.
@@ -58,7 +58,7 @@ struct Work {
     bool prepares() const { return !ready && !rows; }
     double preparing() const { return std::max(threads, 1); }
     double answering() const { return wakes() ? threads : 1; }
-    // What waits for other threads.
+    // The share of the work that other threads do.
     double apart() const { return threads > 1 ? 1 - 1.0 / threads : 0; }
     double of_threads(double queries) const {
         return std::max(1.0, std::ceil(queries / std::max(threads, 1)));

@@ -41,8 +41,8 @@ inline constexpr std::array term_names = {
     "merge",      "offer", "pair",  "pair_value",  "row_pair",   "row_pair_value"};
 using Terms = std::array<double, term_names.size()>;
 
-// The work of a search by a path, of each of so many threads; of a GPU (threads 0), all of it.
-// `ready`: what the path searches has been made of the points before.
+// The work of a search by a path, of each of `threads` threads; of a GPU (threads 0), all of it.
+// `ready`: the form of the points that the path searches has been made before.
 Terms work_of(Path path, const Request& request, bool ready, int threads, bool packs = false);
 
 // Seconds for one of each kind, of the path and, where it has rates of its own, the metric.

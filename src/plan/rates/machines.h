@@ -32,7 +32,7 @@ KnownMachine read_machine(std::string_view text, const std::string& origin);
 // The machine as such a text.
 std::string written(const KnownMachine& machine);
 
-// The search whose time is wanted.
+// The search whose time is asked for.
 struct Asked {
     std::string device;  // named as in MeasuredRate
     Path path = Path::exact;

@@ -144,7 +144,7 @@ struct ByteKernels {
     std::int64_t (*sum)(const float* words, std::int64_t count);
 };
 
-// Rows of int16 numbers behind coarse panels, two to a word: v^ = scale * numbers.
+// Rows of int16 that coarse panels rescore from, two numbers to a word: v^ = scale * numbers.
 struct ShortKernels {
     // v = in, v^ = integers of magnitude at most largest_short(d) times `scale`, to (d + 1) / 2
     // words. `scale` is the least that holds the largest coordinate; 0 for a zero row.

@@ -76,7 +76,7 @@ void RadiusBlock::refine(std::int64_t i) {
         });
     ids.clear();
     evaluated_ += static_cast<double>(size);
-    // For counts every computed key is needless: a tighter bound could have counted the point.
+    // For counts every computed key is wasted: a tighter bound could have counted the point.
     needless_[at] += static_cast<double>(search_.counts ? size : size - (counts_[at] - before));
     if (needless_[at] > search_.max_needless) give_up(i, exact::Cause::alike);
 }

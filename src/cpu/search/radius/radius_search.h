@@ -22,7 +22,7 @@ struct RadiusRequest {
     bool f64 = false;                // distances are f64, else f32
     bool keys = false;               // deliver distance keys in place of distances; requires f64
     std::int64_t list_bytes = 0;     // approximate bytes of the rows kept before delivery
-    std::int64_t* counts = nullptr;  // if not null, one per query: only counts are wanted
+    std::int64_t* counts = nullptr;  // if not null, one per query: counts are all that is asked for
     const TakeRadiusRows* take = nullptr;
 };
 

@@ -13,7 +13,7 @@ const char* obstacle(const strategy::Problem& p) {
     return has_wide_registers(p.processor) ? nullptr : "needs isa avx512";
 }
 
-// The int8 panels, and f32 rows behind them, which have one more term each.
+// The int8 panels, and the f32 rows that they rescore from, which have one more term each.
 double bytes(const Shape& s, const std::string& isa) {
     return panel_bytes(s.n, panel_words(s.d, 4, isa)) + panel_bytes(s.n, s.d + 1);
 }

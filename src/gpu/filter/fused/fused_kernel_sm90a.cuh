@@ -156,7 +156,7 @@ struct ThreadValues {
 //   apply(d, const ThreadValues&, WarpList&, const FilterPass&)  after the products of a tile
 struct Epilogue {
     static constexpr bool appends = true;            // to lists
-    static constexpr bool reads_half_norms = false;  // or the column thresholds behind them
+    static constexpr bool reads_half_norms = false;  // or the column thresholds after them
     __device__ void end(const FilterPass&, int) {}   // after the tiles of a work tile, with the row
 };
 

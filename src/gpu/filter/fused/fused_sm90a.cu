@@ -37,7 +37,7 @@ struct AppendRows : RowThresholds {
 struct AppendBoth : RowThresholds {
     using RowThresholds::RowThresholds;
     static constexpr bool reads_half_norms =
-        true;  // the columns' thresholds, which lie behind them
+        true;  // the columns' thresholds, which lie after the half norms
     __device__ void apply(const float (&d)[64], const ThreadValues& values, WarpList& list,
                           const FilterPass& pass) {
         thread_tile.column =

@@ -83,7 +83,7 @@ struct CloseTask {
     const std::int64_t* self = nullptr;   // per query: the row to leave out; may be null
     const std::uint8_t* unfit = nullptr;  // per query: Fitness
     const std::uint8_t* nan =
-        nullptr;                     // per point: not 0 if it is NaN, which is nobody's neighbour
+        nullptr;                     // per point: not 0 if it is NaN, and excluded from all lists
     std::uint32_t* ids = nullptr;    // q x capacity: rows of candidates; counts holds their number
     std::uint8_t* status = nullptr;  // per query
     unsigned long long* totals =

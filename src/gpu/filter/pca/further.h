@@ -1,4 +1,4 @@
-// Residual stages (further columns): a PCA projection's candidates are tightened with further
+// Residual rescoring stages: the bounds of a PCA projection's candidates are tightened with more
 // principal components (docs/proofs/pca.md, lemma 6). A stage has short rows of quantized
 // coordinates, int4 for points and int8 for queries, and the norms for the bound. Plain host code
 // too: tests/unit attacks the arithmetic without a device.

@@ -1,5 +1,5 @@
-// Kernels of reread.h. A block owns a query or a slice of its candidates, a warp a share of these.
-// With stages the warp compacts its share in place; without stages it rescores four rows at a time.
+// Kernels of `reread.h`. A block owns a query or a slice of its candidates, a warp a share of
+// these. With stages the warp compacts its share in place, else it rescores four rows at a time.
 #include "gpu/filter/rescore/reread.cuh"
 
 #include "gpu/filter/int8/bytes.h"

@@ -1,4 +1,4 @@
-// Common parts of the kernels that rescore candidates (reread.h).
+// Common parts of the kernels that rescore candidates (`reread.h`).
 #pragma once
 
 #include "gpu/filter/int8/bytes.h"

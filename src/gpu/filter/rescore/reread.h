@@ -70,8 +70,8 @@ void candidate_rows(const RereadTask& task, const FilterForm& form, std::int64_t
 
 // Appends the candidates with full-dimensional values within the lists' thresholds to the lists.
 // Rows that a stage excludes are not read. Lists are marked as overflowed if the candidates did not
-// fit. Thresholds may be lowered (reread.cuh), but not below the one that tighten_lists() computes
-// from the resulting lists.
+// fit. Thresholds may be lowered (`reread.cuh`), but not below the one that tighten_lists()
+// computes from the resulting lists.
 void reread(const CandidateLists& lists, const RereadTask& task, cudaStream_t stream);
 
 }  // namespace kith::gpu

@@ -24,7 +24,7 @@ ChosenBytes choose_bytes(const std::vector<double>& sample, std::int64_t rows,
 // coordinates; 0 if all are 0.
 double choose_four_bits(const std::vector<double>& sample);
 
-// For rows with that int8 quantization: the correction along leading directions
+// For rows with that int8 quantization: the correction by the leading principal components
 // (LeadingDirections).
 struct ChosenLeading {
     double coarse = 0, fine = 0;  // the step times a power of two; 0: no correction

@@ -21,7 +21,7 @@ struct Ahead {
     Path (*behind)(const Plan&);
     // Report::path of a search that it took part in; null: that of the tiles.
     const char* reported;
-    // For the report, if queries are left: why, and what would help. {}: the path behind.
+    // For the report, if queries are left: why, and what would help. {}: the path that follows.
     const char *left, *wish;
 };
 

@@ -1,10 +1,10 @@
 // Many small searches in one launch (batches.h).
 //
-// A block owns 128 queries of one batch, a thread one of them, with its k nearest; the batch's
+// A block owns 128 queries of one batch, a thread one of them, with its k nearest. The batch's
 // points go through shared memory in tiles of f32, coordinate by coordinate. Four points at a time
-// are compared in f32 with the query's threshold; what passes waits in a column of shared memory,
-// and when a lane of the warp has no room for four more, all lanes take theirs out: the canonical
-// distance in binary64 from the same tile, and its place in the list.
+// are compared in f32 with the query's threshold. Candidates wait in a column of shared memory.
+// When a lane of the warp has no room for four more, all lanes empty their columns: they compute
+// the canonical distances in binary64 from the same tile, and place them in the lists.
 //
 // A value in f32 is a sum of d terms that are not negative, each of a difference: within a factor 1
 // + (d + 3) 2^-24 of the true sum, but for 2^-149 a step where that is denormal. The threshold is

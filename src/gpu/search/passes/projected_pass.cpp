@@ -310,7 +310,7 @@ void ProjectedPass::pass_cells(std::int64_t at, std::int64_t count, GatheredCell
     }
 }
 
-// As reread(), with vectors that are made now, for listed_pairs pairs at a time. Synchronises to
+// As `reread()`, with vectors that are made now, for listed_pairs pairs at a time. Synchronises to
 // learn their number.
 void ProjectedPass::reread_made(const CandidateLists& lists, const RereadTask& task) {
     std::vector<std::int32_t> counts(static_cast<std::size_t>(lists.q));

@@ -49,11 +49,11 @@ inline constexpr int stages_of(int stages, std::int64_t width, std::int64_t k) {
     return k <= few_kept && width <= 1024 ? std::min(stages, 1) : stages;
 }
 // Points per block of rows, of row_bytes bytes each, for rescoring block by block: all queries of a
-// step read a block before the next (reread.h). 0: best-first, by the bounds of a query's
+// step read a block before the next (`reread.h`). 0: best-first, by the bounds of a query's
 // candidates. Half of the L2 cache holds a block. Best-first reads fewer rows for few neighbours,
 // and for ranges that the L2 cache nearly holds. But few queries then have one thread block each,
 // which does not fill the device. For each block of rows a query's candidates are read again, which
-// costs little beside a row. NVIDIA H100, 2026-11-28, n 1,048,576, deviations i^-0.7, ms best-first
+// costs little to a row's. NVIDIA H100, 2026-11-28, n 1,048,576, deviations i^-0.7, ms best-first
 // and by blocks: q 8,192, d 1,536, k 16 10.6 and 11.1, k 32 12.9 and 12.5, k 100 18.4 and 16.6; d
 // 768, k 64 9.36 and 9.45, k 100 10.6 and 10.3; q 512, k 10 1.39 and 1.21, 0.96 and 0.83.
 inline std::int64_t part_points(std::int64_t q, std::int64_t k, std::int64_t range,
@@ -94,7 +94,7 @@ inline std::int64_t projected_step(std::int64_t q) {
     return std::min(q, ((q + steps - 1) / steps + tile - 1) / tile * tile);
 }
 // Int8 terms do not serve if for some query they let this many more points of the first range pass
-// than integer thresholds do, or so many that later ranges would fill the room. Reasoned.
+// than integer thresholds do, or enough that later ranges would fill the room. Reasoned.
 inline constexpr std::int32_t least_raised = 64;
 // Candidates of later ranges, as a share of those of the first, whose thresholds follow from a
 // sample: for PCA projections, whose sample is shorter, and for int8. Reasoned.

@@ -36,8 +36,8 @@ struct DeviceBalls {
                 std::int64_t count, const std::int64_t* numbers, cudaStream_t stream);
 };
 
-// The results of a tile: the totals of its queries and, unless only counts are wanted, the points
-// within.
+// The results of a tile: the totals of its queries and, unless counts are all that is asked for,
+// the points within.
 struct RadiusFound {
     RadiusFound(std::int64_t queries, bool counting, double bytes, cudaStream_t stream)
         : q(queries),

@@ -132,7 +132,7 @@ void ChunkSearch::mark_retried(const LeftQueries& left) const {
         context_.log.mark(first_ + query.row, AttemptLog::retried, query.cause);
 }
 
-// The later strategies, in turn. The last leaves none.
+// The later strategies, one after another. The last leaves none.
 void ChunkSearch::answer_left(LeftQueries left, double candidates_before) {
     mark_retried(left);
     const RetryTile tile = retried();
@@ -244,7 +244,7 @@ void ChunkSearch::filter_all(std::int64_t* final_ids) {
 
 FilterOutcome ChunkSearch::filtered(const QueryTile& tile, const ProjectedVectors* projected,
                                     std::int64_t* final_ids) const {
-    // Searches that refined many needless candidates suggest duplicate rows, which should have been
+    // Searches that refined many wasted candidates suggest duplicate rows, which should have been
     // counted.
     const bool ties_cost_much =
         (chunk_.likely_repeats && queries_.rows.count >= counting_queries) ||

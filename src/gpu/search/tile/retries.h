@@ -20,14 +20,14 @@ struct RetryTile {
 // Answers queries by the step, into the tile's result, and waits for it. Returns those that it
 // leaves: all of them where the step does not pay, or has no memory.
 LeftQueries take(Step step, const RetryTile& tile, LeftQueries left);
-// Whether the step compares by the filter of the plan's path, so that candidates beyond the
+// True if the step compares by the filter of the plan's path, so that candidates beyond the
 // ordinary ones tell of the points, or of the filter.
 constexpr bool is_of_own_filter(Step step) {
     return step == Step::own || step == Step::again || step == Step::without_duplicates;
 }
 
-// Whether the step's filter, which is finer than `own`, exists, is worth its preparation for so
-// many queries, and has room. step: two_terms or finer_direct.
+// True if the step's filter, which is finer than `own`, exists, is worth its preparation for this
+// number of queries, and has room. step: two_terms or finer_direct.
 bool finer_pays(const SearchContext& context, const Chunk& chunk, const FilterVectors& own,
                 Step step, std::int64_t queries);
 constexpr FilterKind finer_kind(Step step) {

@@ -342,7 +342,7 @@ private:
             if (seen < n_) tighten_lists(lists(), sample_order(wanted_, seen, n_), stream_);
         }
     }
-    // Filters the points behind the samples by the projection. False if too many candidates pass
+    // Filters the points after the samples by the projection. False if too many candidates pass
     // for the pilot queries, or memory is short.
     bool through_projected() {
         const RowSource rows{chunk_.points, metric_};
@@ -403,7 +403,7 @@ private:
     Buffer<char> vectors_;
     QueryState state_;
     Buffer<float> column_threshold_, half_norm_;
-    // Candidates, queries without a certificate; behind samples, the four words of most_lengths.
+    // Candidates, queries without a certificate; after samples, the four words of most_lengths.
     Buffer<unsigned long long> totals_;
     Buffer<unsigned> lengths_;
     Buffer<Candidate> candidates_;

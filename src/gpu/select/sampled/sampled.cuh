@@ -36,7 +36,7 @@ struct Limit {
     float with, without;  // largest values that pass up to `last`'s index, and after it
     bool everything;      // `last` is a NaN
 
-    // `with` and `without` are ascending: they are of the negated values if the largest are wanted.
+    // `with` and `without` are ascending: of the negated values if the largest are selected.
     __device__ explicit Limit(Packed p) : last(p) {
         constexpr std::uint32_t zero = 0x80000000u;
         const auto key = static_cast<std::uint32_t>(p >> 32);
