@@ -1,6 +1,6 @@
 // Counts the rows of a matrix that hold a NaN: as points they are nobody's neighbours, as queries they have none.
 //
-//     kith::NanRows in_points(points, stream);           // a GPU's memory: looked at beside what follows on the stream
+//     kith::NanRows in_points(points, stream);           // a GPU's memory: read in the order of the stream
 //     kith::Report report = kith::search_into(points, queries, k, options, out);
 //     std::int64_t rows = in_points.count();
 #pragma once

@@ -1,5 +1,5 @@
-"""Rows that hold a NaN: a warning that says how many there are, or an error. The core counts them, before a search those of
-host memory, and beside it those of a device."""
+"""Rows that hold a NaN: a warning that says how many there are, or an error. The core counts them: those of host memory
+before a search, those of a device during it."""
 from __future__ import annotations
 
 import os

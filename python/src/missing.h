@@ -27,7 +27,7 @@ struct CountedReport : Report {
 };
 
 // Counts the rows of a call's argument that hold a NaN: in host memory before the call, by Settings::threads, where
-// Ctrl-C ends it; on a device beside the call, on its stream.
+// Ctrl-C ends it; on a device during the call, on its stream.
 class NanCount {
 public:
     NanCount() = default;  // of no argument

@@ -56,7 +56,7 @@ struct Forms {
                                     // order
 };
 
-// What a request knows of its points: whether they are prepared, and what was made of them before.
+// The points of a request: whether they are prepared, and the forms that were made of them before.
 struct PreparedPoints {
     bool prepared = false;  // they are, for any number of queries to come
     Forms forms;

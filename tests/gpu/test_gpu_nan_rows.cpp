@@ -1,4 +1,4 @@
-// NanRows of a GPU's memory: the numbers of host memory, beside other work of a stream.
+// NanRows of a GPU's memory: the numbers of host memory, in the order of a stream.
 #include <gtest/gtest.h>
 
 #include "gpu_arrays.h"

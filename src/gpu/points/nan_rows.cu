@@ -1,4 +1,4 @@
-// Looks for a NaN in all elements, many at a time; rows are told apart only where there is one.
+// Looks for a NaN in all elements, many at a time. Rows are counted only where there is one.
 #include "gpu/points/nan_rows.h"
 
 #include <algorithm>

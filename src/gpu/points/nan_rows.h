@@ -1,4 +1,4 @@
-// Rows of a matrix on a GPU that hold a NaN, looked for beside the work of a call. No CUDA type.
+// Rows of a matrix on a GPU that hold a NaN, looked for during a call. No CUDA type.
 #pragma once
 
 #include <cstdint>

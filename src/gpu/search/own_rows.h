@@ -8,7 +8,7 @@
 
 namespace kith::gpu {
 
-// Rows of k neighbours of each point, of which others() has those beside itself: a search writes
+// Rows of k neighbours of each point, of which others() has all but the point: a search writes
 // them, and put() writes the whole rows.
 class OwnRows {
 public:

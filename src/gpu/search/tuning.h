@@ -37,18 +37,12 @@ inline constexpr std::int64_t finer_queries(bool direct, bool after_coarse) {
 // timed: that reads the points and sorts their hashes, which costs about as much as a full scan of
 // a few queries.
 inline constexpr std::int64_t repeats_queries = 4;
-<<<<<<< HEAD
 // The most bytes, of others and whole rows together, of a graph's rows with their own points that
-// are made on a GPU. Reasoned: a fortieth of an H200's memory, beside a search that plans with all.
+// are made on a GPU. Reasoned: a fortieth of an H200's memory, which a search plans with.
 inline constexpr std::int64_t own_rows_bytes = std::int64_t{4} << 30;
-// The number of candidates per neighbour that is ordinary; duplicate rows are also looked for once
-// this share of n further candidates were needless, over all searches of the points. NVIDIA H200,
-// 2026-11-22, n 1,048,576, q 1,024, k 10: a needless candidate took 1 to 6 ns (`kith-bench search
-=======
 // The number of candidates per neighbour that is ordinary. Duplicate rows are also looked for once
 // this share of n more candidates were wasted, over all searches of the points. NVIDIA H200,
 // 2026-11-22, n 1,048,576, q 1,024, k 10: a wasted candidate took 1 to 6 ns (`kith-bench search
->>>>>>> prose
 // --ordinary`, prices, one-hot and Gaussian data). Counting is reasoned to take 1 ns per row.
 inline constexpr double ordinary_candidates = 4, needless_share = 0.25;
 // True if the direct filter's coarse form is too coarse, so that later tiles begin with f32 words.

@@ -47,7 +47,7 @@ inline std::int64_t batches_step(std::int64_t most_points) {
 // Batches of more pairs in all, and of more pairs each, are a search each, which uses matrix units.
 inline constexpr double batches_most_pairs = 0x1p36, batches_small_pairs = 0x1p24;
 // In more dimensions than registers hold, matrix units pay from fewer pairs on. Reasoned: a search
-// of its own takes 0.1 ms, in which the kernel compares so many pairs of 64 coordinates.
+// of its own takes 0.1 ms, in which the kernel compares 2^22 pairs of 64 coordinates.
 inline constexpr double batches_wide_pairs = 0x1p22;
 // Bytes of a batch in the table of batches.
 inline constexpr std::int64_t batch_bytes = 40;
