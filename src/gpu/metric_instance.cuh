@@ -125,11 +125,7 @@ struct Launch {
             if (warps > 0) scan_whole<M, true><<<grid, some * 32, bytes, stream>>>(tile, params);
             else scan_whole<M, false><<<grid, some * 32, 0, stream>>>(tile, params);
         } else {
-            constexpr int P = M::accumulators == 1 ? 2 : 1;
-            const unsigned rows = blocks_for(tile.q, 32);
-            scan_pairs<M, P>
-                <<<dim3(blocks_for(tile.n, 16 * P), rows < 65535 ? rows : 65535), 256, 0, stream>>>(
-                    tile, scan_order(params.d), params);
+            launch_scan_pairs<M>(tile, params, stream);
         }
         check_launch("scan");
     }

@@ -1,5 +1,5 @@
-// Graphs with Options::include_self on a GPU: rows made there have the bits of rows made by a CPU, in device memory and in
-// host memory, of every metric and of formulas; rows that are made on the host after a search on the GPU as well.
+// Graphs with Options::include_self on a GPU: rows made there have the bits of rows made by a CPU, in device memory and
+// in host memory, of every metric and of formulas; rows that are made on the host after a search on the GPU as well.
 #include <gtest/gtest.h>
 
 #include "gpu_arrays.h"
@@ -36,7 +36,8 @@ void compare(const search_cases::Case& c, std::int64_t k, const kith::Options& a
     EXPECT_TRUE(same_answer(want, kith::graph(c.points.view, k, on_gpu))) << c.label << ", k " << k;
     const auto points = gpu_arrays::on_device(c.points);
     EXPECT_TRUE(same_answer(want, on_device(points.view, k, on_gpu))) << c.label << ", k " << k << ", device";
-    EXPECT_TRUE(same_answer(want, kith::Index(points.view, on_gpu).graph(k, on_gpu))) << c.label << ", k " << k << ", index";
+    EXPECT_TRUE(same_answer(want, kith::Index(points.view, on_gpu).graph(k, on_gpu)))
+        << c.label << ", k " << k << ", index";
     on_gpu.memory = 64 << 20;  // rows are made on the host
     EXPECT_TRUE(same_answer(want, kith::graph(c.points.view, k, on_gpu))) << c.label << ", k " << k << ", budget";
 }
@@ -48,7 +49,9 @@ TEST(GpuOwnRows, OfEveryMetric) {
             const ElementType type = arrays::element_types[turn % 2];
             const std::int64_t n = 700, d = 9, k = turn % 3 == 0 ? 1 : turn % 3 == 1 ? 2 : 12;
             const Variant variant = variants(metric, d, type).front();
-            const auto c = search_cases::make_case(variant, data, {n, 1, d, k}, type, type, arrays::shapes[turn % 3], ++turn);
+            const auto c =
+                search_cases::make_case(variant, data, {n, 1, d, k}, type, type, arrays::shapes[turn % 3], turn);
+            ++turn;
             kith::Options options = search_cases::options_of("auto", variant, {}, turn % 2 == 0);
             options.include_self = true;
             compare(c, k, options);

@@ -16,8 +16,8 @@ struct NanCase {
     std::int64_t wrong = 0;
 };
 
-// Every element type and layout; sizes around those that loops take at a time; a NaN of either sign at the ends of rows,
-// several in a row, in all rows or in none.
+// Every element type and layout; sizes around those that loops take at a time; a NaN of either sign at the ends of
+// rows, several in a row, in all rows or in none.
 template <class Use>
 void each(const Use& use) {
     const double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();

@@ -1,17 +1,21 @@
 // The canonical scan of all pairs in tiles, and the coordinate order that it needs.
 //
-// A block of 16 x 16 threads owns 32 queries x 16 P points, a thread 2 x P pairs; P is 2 with one
-// accumulator, 1 with two. Each pair accumulates four partial sums at a time, numbers r, r + 8, r +
-// 16 and r + 24: a *group*. A group's sum is then joined with the pending sums of three levels.
-// Coordinates are staged in shared memory, 16 slots at a time.
+// A block of 16 x 16 threads owns 32 queries x 16 P points, a thread 2 x P pairs; P is 4 with one
+// accumulator, 2 with two. Each pair accumulates four partial sums at a time, numbers r, r + 8, r +
+// 16 and r + 24: a *group*. A group's sum is then joined with the pending sums of three levels,
+// which are in shared memory. Coordinates are staged there, too, 16 slots at a time, in two
+// buffers.
 //
-// Four partial sums at a time need an eighth of the joins that one at a time needs; it was measured
-// at 1.5 times the rate (lab/*-full-scans-gpu).
+// Four partial sums at a time need an eighth of the joins that one at a time needs (1.5 times the
+// rate). Pending sums out of registers leave room for twice the pairs (1.4 times;
+// lab/*-full-scans-gpu).
 #pragma once
 
 #include "exact/canonical.h"
 #include "gpu/metric/kernels.h"
 #include "gpu/metric/rank.cuh"
+#include "gpu/runtime/launch.h"
+#include "gpu/runtime/memory/shared_memory.h"
 
 namespace kith::gpu {
 
@@ -92,16 +96,26 @@ struct ScanSlice {
 
 }  // namespace detail
 
+// The dynamic shared memory of scan_pairs().
+template <class M, int P>
+struct ScanMemory {
+    static constexpr int Q = 2, queries = 16 * Q, points = detail::scan_columns * P, levels = 3,
+                         pairs = Q * P, padding = detail::ScanSlice<queries>::padding;
+    double qs[2][detail::scan_depth][queries + padding];
+    double xs[2][detail::scan_depth][points + padding];
+    double pending[levels][pairs][M::accumulators][detail::scan_threads];
+};
+
 template <class M, int P>
 __global__ void __launch_bounds__(detail::scan_threads, 2)
     scan_pairs(ScanTile tile, ScanOrder of_host, metric::Params params) {
     using O = ScanOps;
+    using Memory = ScanMemory<M, P>;
     using detail::scan_columns, detail::scan_depth;
-    constexpr int Q = 2, tq = 16 * Q, tn = scan_columns * P, A = M::accumulators, levels = 3,
-                  pairs = Q * P;
-    constexpr int padding = detail::ScanSlice<tq>::padding;
-    __shared__ alignas(16) double qs[scan_depth][tq + padding];
-    __shared__ alignas(16) double xs[scan_depth][tn + padding];
+    constexpr int Q = Memory::Q, tq = Memory::queries, tn = Memory::points, A = M::accumulators,
+                  levels = Memory::levels, pairs = Memory::pairs;
+    extern __shared__ __align__(16) unsigned char bytes[];
+    Memory& memory = *reinterpret_cast<Memory*>(bytes);
     // In shared memory: an indexed access to a parameter is a chain of selections.
     __shared__ ScanOrder order;
     if (threadIdx.x == 0) order = of_host;
@@ -112,14 +126,15 @@ __global__ void __launch_bounds__(detail::scan_threads, 2)
     const int slots = of_host.slot[ScanOrder::groups];
     for (std::int64_t q0 = static_cast<std::int64_t>(blockIdx.y) * tq; q0 < tile.q;
          q0 += static_cast<std::int64_t>(gridDim.y) * tq) {
-        double acc[pairs][4][A] = {}, pending[levels][pairs][A] = {};
+        double acc[pairs][4][A] = {};
         int group = 0, left = order.start[1];  // coordinates of the group
+        int buffer = 0;
         const auto step = [&](int g, int k) {
             double q[Q], x[P];
 #pragma unroll
-            for (int i = 0; i < Q; ++i) q[i] = qs[k][ty * Q + i];
+            for (int i = 0; i < Q; ++i) q[i] = memory.qs[buffer][k][ty * Q + i];
 #pragma unroll
-            for (int j = 0; j < P; ++j) x[j] = xs[k][tx + scan_columns * j];
+            for (int j = 0; j < P; ++j) x[j] = memory.xs[buffer][k][tx + scan_columns * j];
 #pragma unroll
             for (int p = 0; p < pairs; ++p)
                 M::template step<O>(acc[p][g], q[p / P], x[p % P], params);
@@ -133,20 +148,25 @@ __global__ void __launch_bounds__(detail::scan_threads, 2)
                 M::template combine<O>(acc[p][1], acc[p][3]);
                 M::template combine<O>(acc[p][0], acc[p][1]);
             }
-            bool open = true;
-#pragma unroll
-            for (int level = 0; level < levels; ++level) {
-                if (!open) continue;
-                open = (group >> level) & 1;
+            int level = 0;
+            for (; level < levels && (group >> level & 1); ++level) {
 #pragma unroll
                 for (int p = 0; p < pairs; ++p) {
-                    if (open) M::template combine<O>(pending[level][p], acc[p][0]);
+                    double joined[A];
 #pragma unroll
-                    for (int a = 0; a < A; ++a) {
-                        if (open) acc[p][0][a] = pending[level][p][a];
-                        else pending[level][p][a] = acc[p][0][a];
-                    }
+                    for (int a = 0; a < A; ++a)
+                        joined[a] = memory.pending[level][p][a][threadIdx.x];
+                    M::template combine<O>(joined, acc[p][0]);
+#pragma unroll
+                    for (int a = 0; a < A; ++a) acc[p][0][a] = joined[a];
                 }
+            }
+            if (level < levels) {
+#pragma unroll
+                for (int p = 0; p < pairs; ++p)
+#pragma unroll
+                    for (int a = 0; a < A; ++a)
+                        memory.pending[level][p][a][threadIdx.x] = acc[p][0][a];
             }
             if (++group == ScanOrder::groups) return;
             left = order.start[group + 1] - order.start[group];
@@ -174,10 +194,10 @@ __global__ void __launch_bounds__(detail::scan_threads, 2)
             x_next.read(tile.points, n0, tile.n, d, place);
         };
         read(0);
-        for (int first = 0; first < slots; first += scan_depth) {
-            __syncthreads();
-            q_next.write(qs);
-            x_next.write(xs);
+        __syncthreads();  // the slices of the queries before
+        for (int first = 0; first < slots; first += scan_depth, buffer ^= 1) {
+            q_next.write(memory.qs[buffer]);
+            x_next.write(memory.xs[buffer]);
             __syncthreads();
             read(first + scan_depth);
             const int end = min(scan_depth, slots - first);
@@ -207,6 +227,21 @@ __global__ void __launch_bounds__(detail::scan_threads, 2)
             tile.keys[q * tile.ld + x] = rank_key(exact::ordered_rank(r), eligible);
         }
     }
+}
+
+template <class M, int P>
+inline constinit SharedMemoryPermit scan_permit{};
+
+// Enqueues the scan of a tile.
+template <class M>
+void launch_scan_pairs(const ScanTile& tile, const metric::Params& params, cudaStream_t stream) {
+    constexpr int P = 4 / M::accumulators;
+    using Memory = ScanMemory<M, P>;
+    scan_permit<M, P>.require(scan_pairs<M, P>);
+    const unsigned rows = blocks_for(tile.q, Memory::queries);
+    const dim3 grid(blocks_for(tile.n, Memory::points), rows < 65535 ? rows : 65535);
+    scan_pairs<M, P><<<grid, detail::scan_threads, sizeof(Memory), stream>>>(
+        tile, scan_order(params.d), params);
 }
 
 }  // namespace kith::gpu

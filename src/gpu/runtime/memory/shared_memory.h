@@ -1,6 +1,7 @@
 // Shared memory beyond the default limit of a kernel.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -27,5 +28,21 @@ std::size_t allow_shared_memory(Kernel* kernel) {
           "shared memory of a kernel");
     return static_cast<std::size_t>(left);
 }
+
+// What allow_shared_memory() gave to one kernel, asked for once on each device: the driver takes
+// microseconds. `constinit`, one for each kernel.
+class SharedMemoryPermit {
+public:
+    template <class Kernel>
+    void require(Kernel* kernel) {
+        std::atomic<bool>& given = given_[static_cast<std::size_t>(current_device())];
+        if (given.load(std::memory_order_acquire)) return;
+        allow_shared_memory(kernel);
+        given.store(true, std::memory_order_release);
+    }
+
+private:
+    std::array<std::atomic<bool>, max_devices> given_{};
+};
 
 }  // namespace kith::gpu
