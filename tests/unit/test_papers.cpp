@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kith/algorithms.h"
+#include "kith/distances.h"
 #include "kith/kith.h"
 #include "kith/schedule.h"
 #include "papers/plan.h"
@@ -51,6 +52,22 @@ TEST(Papers, NamesOfPaths) {
     EXPECT_FALSE(kith::papers::is_path("baseline"));
     EXPECT_EQ("bits", kith::papers::selector_of("kuang-zhao+bits"));
     EXPECT_EQ("", kith::papers::selector_of("hanak-fused"));
+    EXPECT_TRUE(kith::papers::is_kernel("baseline"));
+    EXPECT_FALSE(kith::papers::is_kernel("baseline+bits"));
+    EXPECT_NE(std::string::npos, kith::papers::kernel_names().find("baseline, garcia"));
+}
+
+TEST(Papers, DistancesOfAKernel) {
+    made_or_refused("garcia", [&] { kith::papers::distances_plan(of("garcia"), with_gpu()); });
+    // A build without the component refuses before it looks at anything else.
+    const float values[] = {0, 1};
+    kith::Options options;
+    options.device = "cpu";
+    options.path = "garcia";
+    const kith::MatrixView points = kith::view(values, 2, 1);
+    const std::string said = refusal([&] { kith::distances(points, points, options); });
+    EXPECT_NE(std::string::npos, said.find("'garcia'")) << said;
+    EXPECT_NE(std::string::npos, said.find(kith::papers::built() ? "one GPU" : "-D KITH_PAPERS=ON")) << said;
 }
 
 TEST(Papers, PlansOfPaths) {
