@@ -161,6 +161,18 @@ TEST(Papers, PlanOfGrids) {
     const double points = 4.0 * 100'000 * 64, heaps = 12.0 * 100'000 * 10;
     EXPECT_NEAR(schedules.front().device_bytes - points + heaps, static_cast<double>(plan.workspace_bytes), 1);
     EXPECT_EQ(0U, plan.why.find("path kato: forced")) << plan.why;
+    // Phase 1 is in f32 on a GPU, if the metric's bound there is proven.
+    const auto in_f32 = [&](kith::MetricId metric, kith::ElementType type) {
+        kith::Options of = options;
+        of.metric = metric;
+        kith::Shape typed = shape;
+        typed.type = type;
+        return kith::plan_on("h100", typed, of).why.find("in f32") != std::string::npos;
+    };
+    EXPECT_TRUE(in_f32(kith::MetricId::hellinger, kith::ElementType::f32));
+    EXPECT_TRUE(in_f32(kith::MetricId::cityblock, kith::ElementType::f64));
+    EXPECT_FALSE(in_f32(kith::MetricId::cosine, kith::ElementType::f32));
+    EXPECT_FALSE(in_f32(kith::MetricId::kl_divergence, kith::ElementType::f32));
     options.device = "cpu";
     EXPECT_EQ("kato", kith::path_name(kith::plan(shape, options)));
 }
