@@ -108,7 +108,10 @@ void add_distances(CLI::App& app, CommandRun& run) {
     CLI::App* command = app.add_subcommand("distances", "The distance of every query to every point");
     command->footer(
         "One row per query, one column per point: what kith search reports of the pair. Rows are written as they are\n"
-        "computed, so the matrix may be larger than memory. NaN where either has a NaN coordinate.");
+        "computed, so the matrix may be larger than memory. NaN where either has a NaN coordinate.\n"
+        "--path garcia, or another distance kernel of kith info, estimates them in f32 on a GPU: these are not the "
+        "bits\n"
+        "of a search, and NaN also where f32 does not hold a row.");
     command->add_option("-b,--base", args->base, "The points")->type_name("FILE")->required()->group("Input");
     command->add_option("-q,--queries", args->queries, "The queries; without them, the points among themselves")
         ->type_name("FILE")

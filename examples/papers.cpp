@@ -1,5 +1,6 @@
 // The papers' algorithms by name, as docs/papers/ quotes them. They need a GPU and a build with KITH_PAPERS; without
 // one the library refuses them, and the program ends with 77.
+#include <kith/distances.h>
 #include <kith/kith.h>
 
 #include <cstdio>
@@ -14,6 +15,14 @@ kith::Neighbors garcia(const kith::MatrixView& points, const kith::MatrixView& q
     options.path = "garcia+insertion-sort";
     const kith::Neighbors found = kith::search(points, queries, 20, options);
     return found;
+}
+
+kith::Distances garcia_alone(const kith::MatrixView& points, const kith::MatrixView& queries) {
+    kith::Options options;
+    options.device = "cuda";
+    options.path = "garcia";
+    const kith::Distances estimated = kith::distances(points, queries, options);
+    return estimated;
 }
 
 kith::Neighbors hanak(const kith::MatrixView& points, const kith::MatrixView& queries) {
@@ -62,6 +71,7 @@ int main() {
         for (const kith::Neighbors& found : {garcia(points, queries), hanak(points, queries), kato(points),
                                              sismanis(points, queries), tang(kith::view(values.data(), d, n))})
             std::printf("%lld\n", static_cast<long long>(found.ids[0]));
+        std::printf("%g\n", garcia_alone(points, queries).values[1]);
     } catch (const kith::Error& error) {
         std::printf("%s\n", error.what());
         const bool absent =

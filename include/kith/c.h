@@ -234,8 +234,8 @@ KITH_EXPORT int kith_select(const kith_matrix* distances, int64_t k, const kith_
 
 /* The distance of each query to each point, bit-identical to the one that kith_search() reports for the pair; NaN if
  * either has a NaN coordinate. out: q rows of n values of f32, or of f64 with kith_options.f64, `stride` values apart
- * (0: n; at least n), in host memory or on the CUDA device with ordinal `device`. A path other than "exact" is
- * rejected. */
+ * (0: n; at least n), in host memory or on the CUDA device with ordinal `device`. A path other than "exact"
+ * and the distance kernels, whose values are estimates in f32 ("garcia"; docs/papers.md), is rejected. */
 KITH_EXPORT int kith_distances(const kith_matrix* points, const kith_matrix* queries, const kith_options* options,
                                void* out, int64_t stride, int32_t device, kith_report* report);
 

@@ -29,10 +29,10 @@ struct Distances {
 };
 
 // The distance of each query to each point, bit-identical to the one that search() reports for the pair on any device
-// (scipy's cdist with its arguments exchanged). NaN if the point or the query has a NaN coordinate.
-//   points   n x d, queries q x d: see search().
-//   options  metric, f64, device (one), threads, memory (of the workspace), isa, stream, progress. A path other than ""
-//            and "exact", several devices, or a selector throw invalid_argument.
+// (scipy's cdist with its arguments exchanged). NaN if the point or the query has a NaN coordinate. points: n x d;
+// queries: q x d; options: metric, f64, device (one), threads, memory (of the workspace), isa, stream, progress, path.
+// A path is "", "exact", or a distance kernel on a GPU ("garcia"; docs/papers.md). Its distances are estimates in f32,
+// NaN also for rows that f32 does not hold. Other paths, several devices, or a selector throw invalid_argument.
 // Complexity: n q d steps of the metric in binary64; O(q n) memory for the result. Throws invalid_argument, device,
 // out_of_memory, cancelled.
 KITH_EXPORT Distances distances(const MatrixView& points, const MatrixView& queries, const Options& options = {});

@@ -13,7 +13,7 @@ from ._kinds import kind_of
 def distances(points: Any, queries: Any = None, *, metric: str = "sqeuclidean", p: float = 2.0,
               inverse_covariance: Any = None, variances: Any = None, packed_bits: bool = False,
               formula: str | None = None, start: float = 0.0, f64: bool = False, out: Any = None, device: str = "auto",
-              memory: int = 0, threads: int = 0, isa: str = "", stream: int | None = None,
+              memory: int = 0, threads: int = 0, path: str = "", isa: str = "", stream: int | None = None,
               progress: Progress = None) -> Any:
     """The distance of each query to each point, to the last bit the one that `search` reports.
 
@@ -27,6 +27,10 @@ def distances(points: Any, queries: Any = None, *, metric: str = "sqeuclidean", 
         Likewise; by default the points, among themselves.
     out : array of shape (q, n), optional
         To write to, C-contiguous: float32, or float64 with ``f64``.
+
+    path : str, optional
+        A distance kernel of the papers, such as "garcia", on a GPU: distances are then estimates in float32, not the bits
+        of `search`, NaN also for rows that float32 does not hold, and without gradients.
 
     The other parameters are those of `search`.
 
@@ -64,9 +68,11 @@ def distances(points: Any, queries: Any = None, *, metric: str = "sqeuclidean", 
         _core.distances(
             read_points, read_queries,
             _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),
-            _settings(f64, device, memory, threads, "", isa, on, progress), result)
+            _settings(f64, device, memory, threads, path, isa, on, progress), result)
         return kind.finished(like, result) if out is None else out
 
     if not tracked(points, queries):
         return found(points, queries)
+    if path not in ("", "exact"):
+        raise ValueError(f"path: {path!r} gives estimates without gradients; give points and queries that need none (.detach())")
     return _gradients.matrix(found, points, queries, Form(metric, p, inverse_covariance, variances, formula), out)

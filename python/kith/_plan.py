@@ -59,7 +59,7 @@ class Path(NamedTuple):
     on_cpu, on_gpu : bool
         Where it runs.
     takes_selector : bool
-        A distance kernel: ``path=name + "+" + selector``, a selector of a GPU.
+        A distance kernel: ``path=name + "+" + selector``, a selector of a GPU; in `distances` ``path=name``.
     graphs_only : bool
         It serves `graph` alone.
     what : str

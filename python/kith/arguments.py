@@ -39,7 +39,8 @@ memory : int
 threads : int
     Those of the CPU; 0: all that the process has.
 path, isa : str
-    A path or instruction set by name; the planner's choice by default. They never change the answer.
+    A path or instruction set by name; the planner's choice by default. They never change the answer, but that `distances`
+    takes a distance kernel of the papers as a path, which estimates.
 stream : int, optional
     The CUDA stream on which the work is ordered; by default the current one of the queries' library.
 progress : bool or callable, optional

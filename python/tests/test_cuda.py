@@ -290,6 +290,10 @@ def test_distances() -> None:
     out = torch.empty((9, 300), dtype=torch.float64, device="cuda")
     assert kith.distances(on_device(POINTS), on_device(QUERIES), f64=True, out=out) is out
     np.testing.assert_array_equal(out.cpu(), ((QUERIES[:, None] - POINTS[None]) ** 2).sum(2))
+    kernels = [path.name for path in kith.paths() if path.takes_selector]
+    for kernel in set(kernels) - {"cublas"}:
+        found = kith.distances(on_device(POINTS), on_device(QUERIES), path=kernel)
+        np.testing.assert_allclose(found.cpu(), ((QUERIES[:, None] - POINTS[None]) ** 2).sum(2), rtol=1e-4)
 
 
 def test_information() -> None:

@@ -56,6 +56,18 @@ def test_out() -> None:
         kith.distances(square, out=square)
 
 
+def test_kernels_are_of_a_gpu() -> None:
+    points = np.zeros((4, 3), np.float32)
+    with pytest.raises(ValueError, match="path: 'garcia'"):
+        kith.distances(points, device="cpu", path="garcia")
+    with pytest.raises(ValueError, match="estimated in f32 by one of baseline"):
+        kith.distances(points, device="cpu", path="garcia+bits")
+    np.testing.assert_array_equal(kith.distances(points, device="cpu", path="exact"), np.zeros((4, 4)))
+    torch = pytest.importorskip("torch")
+    with pytest.raises(ValueError, match="without gradients"):
+        kith.distances(torch.zeros(4, 3, requires_grad=True), path="garcia")
+
+
 def test_refused() -> None:
     points = np.zeros((4, 3), np.float32)
     with pytest.raises(ValueError, match="5"):

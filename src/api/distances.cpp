@@ -1,4 +1,5 @@
-// The full distance matrix: validates, plans, prepares, runs.
+// The full distance matrix: validates, plans, prepares, runs. A distance kernel of the papers gives
+// estimates in f32 in place of canonical distances.
 #include "kith/distances.h"
 
 #include <fmt/format.h>
@@ -18,6 +19,7 @@
 #include "api/run.h"
 #include "exact/refuse.h"
 #include "kith/memory.h"
+#include "papers/plan.h"
 #include "plan/planner.h"
 
 namespace kith {
@@ -33,6 +35,22 @@ std::int64_t element_bytes(const Options& options) {
     return options.f64 ? 8 : 4;
 }
 
+bool by_kernel(const Options& options) {
+    return papers::is_kernel(options.path);
+}
+
+void check_path(const Options& options) {
+    if (options.path.empty() || options.path == name(Path::exact)) return;
+    if (!by_kernel(options))
+        refuse(
+            "path: '{}'; all distances are computed by path exact, or estimated in f32 by one of "
+            "{}",
+            options.path, papers::kernel_names());
+    if (!papers::built()) refuse("path: '{}': {}", options.path, papers::not_built);
+    if (options.f64)
+        refuse("f64: true; path '{}' estimates distances in f32, expected false", options.path);
+}
+
 void check(const MatrixView& points, const MatrixView& queries, const Options& options) {
     api::check_view(points, "points", 0);
     api::check_view(queries, "queries", 0);
@@ -41,8 +59,7 @@ void check(const MatrixView& points, const MatrixView& queries, const Options& o
     if (__builtin_mul_overflow(points.rows, queries.rows, &bytes) ||
         __builtin_mul_overflow(bytes, element_bytes(options), &bytes))
         refuse("distances: {} x {}; their bytes pass 2^63", queries.rows, points.rows);
-    if (!options.path.empty() && options.path != name(Path::exact))
-        refuse("path: '{}'; all distances are computed by path exact", options.path);
+    check_path(options);
     if (!options.selector.empty())
         refuse("selector: '{}'; nothing is selected from a matrix of distances", options.selector);
     if (options.enqueue)
@@ -94,13 +111,45 @@ struct Ready {
     }
 };
 
+Plan plan_of(const Shape& shape, const MetricSpec& metric, const Options& options, int data_device,
+             double share, bool& allocating) {
+    if (!by_kernel(options))
+        return api::plan_search(shape, metric, options, data_device, share, allocating);
+    planner::Request asked = api::request(shape, metric, options, data_device);
+    asked.share = share;
+    Plan plan = papers::distances_plan(asked, api::machine(options.device));
+    allocating = options.memory == 0;
+    return plan;
+}
+
+Report report_of(const Ready& ready, const Prepared& prepared, std::int64_t points) {
+    const Plan& plan = ready.plan;
+    Report report;
+    report.queries = ready.queries.rows;
+    report.pairs = static_cast<double>(report.queries) * static_cast<double>(points);
+    if (by_kernel(ready.options)) {
+        report.path = plan.distances;
+    } else {
+        report.path = name(plan.path);
+        report.scanned = report.queries;
+        report.candidates = report.pairs;
+    }
+    report.prepare_seconds = prepared.seconds;
+    if (prepared.cpu) api::name_cpu(plan, report);
+    else
+        report.device =
+            fmt::format("cuda:{} ({})", plan.device, gpu::device_facts(plan.device).name);
+    return report;
+}
+
 // Validates, plans, prepares, and calls work(ready).
 template <class Work>
 Report with_points(const MatrixView& given_points, const MatrixView& given_queries,
                    const Options& asked, const Work& work) {
     const auto start = std::chrono::steady_clock::now();
     Options options = asked;
-    options.path = name(Path::exact);
+    const bool estimates = by_kernel(options);
+    if (!estimates) options.path = name(Path::exact);
     const int threads = api::threads_of(options);
     ProgressMeter progress(options.progress, static_cast<double>(given_queries.rows) *
                                                  static_cast<double>(given_points.rows));
@@ -117,26 +166,18 @@ Report with_points(const MatrixView& given_points, const MatrixView& given_queri
                      queries =
                          api::scaled_rows(given_queries, metric, threads, progress, query_storage);
     metric.wide =
+        !estimates &&
         api::key_range(metric, api::join(api::extent_of(points, metric, threads, progress),
                                          api::extent_of(queries, metric, threads, progress)))
             .is_left();
     if (metric.wide) options = api::on_cpu(options);
     const Shape shape{points.rows, queries.rows, points.cols, 1, points.type, false};
     return api::with_less_memory(progress, [&](double share, bool& allocating) {
-        const Plan plan =
-            api::plan_search(shape, metric, options, points.device, share, allocating);
+        const Plan plan = plan_of(shape, metric, options, points.device, share, allocating);
         const Prepared prepared = api::prepare(points, metric, plan, false, options, progress);
-        work(Ready{prepared, queries, plan, options, progress, allocating});
-        Report report;
-        report.path = name(plan.path);
-        report.queries = report.scanned = queries.rows;
-        report.pairs = report.candidates =
-            static_cast<double>(queries.rows) * static_cast<double>(points.rows);
-        report.prepare_seconds = prepared.seconds;
-        if (prepared.cpu) api::name_cpu(plan, report);
-        else
-            report.device =
-                fmt::format("cuda:{} ({})", plan.device, gpu::device_facts(plan.device).name);
+        const Ready ready{prepared, queries, plan, options, progress, allocating};
+        work(ready);
+        Report report = report_of(ready, prepared, points.rows);
         report.seconds =
             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         return report;

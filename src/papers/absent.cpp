@@ -21,6 +21,10 @@ Plan plan(const planner::Request& request, const planner::Machine&) {
     refuse_path(request.path);
 }
 
+Plan distances_plan(const planner::Request& request, const planner::Machine&) {
+    refuse_path(request.path);
+}
+
 Plan plan_by_selector(const planner::Request& request, const planner::Machine&) {
     refuse("selector: '{}' of a search on a GPU stands behind a distance kernel: {}",
            request.selector, not_built);

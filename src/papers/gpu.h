@@ -1,5 +1,5 @@
-// The papers' component as the GPU backend uses it (plan.h): its selectors, and the candidates of a
-// tile of queries on a composed or a fused path.
+// The papers' component as the GPU backend uses it (plan.h): its selectors, the candidates of a
+// tile of queries on a composed or a fused path, and the distances of a kernel alone.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,10 +8,15 @@
 #include <cstdint>
 
 #include "exact/direct_form.h"
+#include "exact/request.h"
 #include "gpu/filter/lists/candidate_lists.h"
 #include "gpu/runtime/memory/device_memory.h"
 #include "gpu/select/selector.h"
 #include "kith/plan.h"
+
+namespace kith::gpu {
+class Points;
+}
 
 namespace kith::papers {
 
@@ -50,5 +55,10 @@ struct ListBound {
 // threshold: if points are left that may tie with the largest value listed, the threshold is below
 // that.
 ListBound list_candidates(const MatrixTile& tile, const gpu::CandidateLists& lists);
+
+// All distances as a distance kernel estimates them in f32 (Plan::distances, of distances_plan()),
+// into the caller's matrix of f32. NaN if a row has a NaN, or coordinates that the kernel's words
+// do not hold.
+void distances(const gpu::Points& points, const DistancesRequest& request);
 
 }  // namespace kith::papers

@@ -18,4 +18,8 @@ ListBound list_candidates(const MatrixTile& tile, const gpu::CandidateLists&) {
     refuse("path: '{}': {}", path_name(tile.plan), not_built);
 }
 
+void distances(const gpu::Points&, const DistancesRequest& request) {
+    refuse("path: '{}': {}", request.plan.distances, not_built);
+}
+
 }  // namespace kith::papers

@@ -22,4 +22,15 @@ std::string_view selector_of(std::string_view path) {
     return plus == std::string_view::npos ? "" : path.substr(plus + 1);
 }
 
+bool is_kernel(std::string_view path) {
+    return gpu::find_distance_kernel(path);
+}
+
+std::string kernel_names() {
+    std::string names;
+    for (const gpu::DistanceKernel& kernel : gpu::distance_kernels)
+        names.append(names.empty() ? "" : ", ").append(kernel.name);
+    return names;
+}
+
 }  // namespace kith::papers

@@ -10,7 +10,7 @@ std::string papers::products_absence() {
     return gpu::absence();
 }
 
-void gpu::triangle_part(const Points&, const TrianglePart&, std::uint64_t*, std::uint32_t*) {
+void gpu::triangle_part(const Points&, const TrianglePart&, const PartHeaps&) {
     throw Error(ErrorCode::device, "device: " + absence());
 }
 

@@ -34,10 +34,16 @@ bool is_path(std::string_view path);
 bool is_graph_path(std::string_view path);
 // "bits" of "kuang-zhao+bits"; "" if a path names no selector.
 std::string_view selector_of(std::string_view path);
+// True for the name of a distance kernel, a path of distances() alone: "garcia". kernel_names():
+// all of them. Both are known to a build without the component, too.
+bool is_kernel(std::string_view path);
+std::string kernel_names();
 
 // The plan of such a path. Throws like planner::make(); invalid_argument if the component is not
 // built.
 Plan plan(const planner::Request& request, const planner::Machine& machine);
+// The plan of all distances by a path of is_kernel(), on one GPU. Throws like plan().
+Plan distances_plan(const planner::Request& request, const planner::Machine& machine);
 // The plan of a search on one GPU by `request.selector`, after a distance kernel. Throws like
 // plan().
 Plan plan_by_selector(const planner::Request& request, const planner::Machine& machine);

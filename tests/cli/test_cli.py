@@ -326,6 +326,8 @@ class Search(Cli):
         self.assert_error(kith(*files, code=2), "--out")
         self.assert_error(kith(*files, "-o", self.at("asked.npy"), code=2), "--queries")
         self.assert_error(kith(*files, "-o", self.at("d.npy"), "--path", "gemm-f32", code=2), "gemm-f32", "exact")
+        self.assert_error(kith(*files, "-o", self.at("d.npy"), "--device", "cpu", "--path", "garcia", code=2), "'garcia'")
+        self.assertIn("garcia", kith("distances", "--help").stdout)
         self.assert_error(kith(*files, "-o", self.at("d.ivecs"), code=2), "ivecs")
         self.assert_error(kith(*files, "-o", self.at("d.npy"), "-m", "haversin", code=2), "haversin")
 

@@ -25,6 +25,8 @@ TEST(Deal, BalancesATriangle) {
                     const std::int64_t row = exact::dealt_row(t, part, parts);
                     EXPECT_TRUE(row % (2 * parts) == part || row % (2 * parts) == 2 * parts - part - 1);
                     EXPECT_LT(row, rows);
+                    for (int other = 0; other < parts; ++other)
+                        EXPECT_EQ(other == part, exact::is_dealt(row, other, parts));
                     EXPECT_TRUE(seen.insert(row).second);
                     area += rows - row;
                 }
@@ -95,6 +97,7 @@ TEST(Kato, IsAPath) {
     const Neighbors got = graph(c.points.view, c.k, options);
     EXPECT_TRUE(same_answer(want, got));
     EXPECT_EQ("kato", got.report.path);
+    EXPECT_EQ(200, got.report.scanned);  // a CPU has no phase 1 in f32
     Options selected = options;
     selected.selector = "heap";  // which it would not take
     EXPECT_THROW(graph(c.points.view, c.k, selected), Error);

@@ -146,6 +146,10 @@ TEST(Distances, RefuseWhatMakesNoSense) {
     EXPECT_NE(std::string::npos, refusal(view(values.data(), 3, 5), on_cpu(), {out.data()}).find("5"));
     const auto path = with([](Options& o) { o.path = "gemm-f32"; });
     EXPECT_NE(std::string::npos, refusal(r, path, {out.data()}).find("gemm-f32"));
+    const auto kernel = with([](Options& o) { o.path = "garcia"; });
+    EXPECT_NE(std::string::npos, refusal(r, kernel, {out.data()}).find("path: 'garcia'"));
+    const auto composed = with([](Options& o) { o.path = "garcia+bits"; });
+    EXPECT_NE(std::string::npos, refusal(r, composed, {out.data()}).find("estimated in f32 by one of baseline"));
     const auto selector = with([](Options& o) { o.selector = "heap"; });
     EXPECT_NE(std::string::npos, refusal(r, selector, {out.data()}).find("heap"));
     const auto negative = with([](Options& o) { o.metric = metric_named("jensenshannon"); });

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kith/algorithms.h"
+#include "kith/distances.h"
 #include "kith/kith.h"
 #include "kith/schedule.h"
 #include "papers/plan.h"
@@ -51,6 +52,22 @@ TEST(Papers, NamesOfPaths) {
     EXPECT_FALSE(kith::papers::is_path("baseline"));
     EXPECT_EQ("bits", kith::papers::selector_of("kuang-zhao+bits"));
     EXPECT_EQ("", kith::papers::selector_of("hanak-fused"));
+    EXPECT_TRUE(kith::papers::is_kernel("baseline"));
+    EXPECT_FALSE(kith::papers::is_kernel("baseline+bits"));
+    EXPECT_NE(std::string::npos, kith::papers::kernel_names().find("baseline, garcia"));
+}
+
+TEST(Papers, DistancesOfAKernel) {
+    made_or_refused("garcia", [&] { kith::papers::distances_plan(of("garcia"), with_gpu()); });
+    // A build without the component refuses before it looks at anything else.
+    const float values[] = {0, 1};
+    kith::Options options;
+    options.device = "cpu";
+    options.path = "garcia";
+    const kith::MatrixView points = kith::view(values, 2, 1);
+    const std::string said = refusal([&] { kith::distances(points, points, options); });
+    EXPECT_NE(std::string::npos, said.find("'garcia'")) << said;
+    EXPECT_NE(std::string::npos, said.find(kith::papers::built() ? "one GPU" : "-D KITH_PAPERS=ON")) << said;
 }
 
 TEST(Papers, PlansOfPaths) {
@@ -144,6 +161,18 @@ TEST(Papers, PlanOfGrids) {
     const double points = 4.0 * 100'000 * 64, heaps = 12.0 * 100'000 * 10;
     EXPECT_NEAR(schedules.front().device_bytes - points + heaps, static_cast<double>(plan.workspace_bytes), 1);
     EXPECT_EQ(0U, plan.why.find("path kato: forced")) << plan.why;
+    // Phase 1 is in f32 on a GPU, if the metric's bound there is proven.
+    const auto in_f32 = [&](kith::MetricId metric, kith::ElementType type) {
+        kith::Options of = options;
+        of.metric = metric;
+        kith::Shape typed = shape;
+        typed.type = type;
+        return kith::plan_on("h100", typed, of).why.find("in f32") != std::string::npos;
+    };
+    EXPECT_TRUE(in_f32(kith::MetricId::hellinger, kith::ElementType::f32));
+    EXPECT_TRUE(in_f32(kith::MetricId::cityblock, kith::ElementType::f64));
+    EXPECT_FALSE(in_f32(kith::MetricId::cosine, kith::ElementType::f32));
+    EXPECT_FALSE(in_f32(kith::MetricId::kl_divergence, kith::ElementType::f32));
     options.device = "cpu";
     EXPECT_EQ("kato", kith::path_name(kith::plan(shape, options)));
 }

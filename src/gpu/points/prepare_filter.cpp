@@ -91,6 +91,18 @@ void set_direct(const exact::DirectForm& direct, const metric::Params& params, F
     if (exact::has_centre(direct.coordinates)) form.growth = form.rounded_growth;
 }
 
+// Sets the form of words, their scale and centre.
+void set_words(const exact::DirectForm& words, const exact::DirectSample& sample,
+               const DeviceMetric& metric, FilterVectors& out, cudaStream_t stream) {
+    set_direct(words, metric.params, out.form);
+    out.form.scale = exact::direct_scale(words, sample);
+    if (words.coordinates == exact::Coordinates::rounded)
+        set_centre(out, exact::direct_centre(sample, out.form.scale), stream);
+}
+
+// Rows that scale and centre of a direct form follow from.
+constexpr std::int64_t sampled_words = 64;
+
 void prepare_direct(const DeviceRows& points, const DeviceMetric& metric, bool tries_coarse,
                     FilterVectors& out, cudaStream_t stream) {
     FilterForm& form = out.form;
@@ -98,7 +110,7 @@ void prepare_direct(const DeviceRows& points, const DeviceMetric& metric, bool t
         gpu_direct_form(metric.kernels->traits, metric.params, points.rows.type).value();
     std::optional<exact::DirectForm> coarse =
         tries_coarse ? exact::coarse_form(metric.kernels->traits, metric.params) : std::nullopt;
-    const std::int64_t samples = std::min<std::int64_t>(points.rows.count, 64), d = metric.params.d;
+    const std::int64_t samples = std::min(points.rows.count, sampled_words), d = metric.params.d;
     std::vector<double> rows;
     const bool whole = points.rows.type == ElementType::u8 || points.rows.type == ElementType::i8;
     if (words.degree > 0 || (coarse && !(whole && exact::is_whole(coarse->coordinates))))
@@ -113,10 +125,7 @@ void prepare_direct(const DeviceRows& points, const DeviceMetric& metric, bool t
             return;
         }
     }
-    set_direct(words, metric.params, form);
-    form.scale = exact::direct_scale(words, sample);
-    if (words.coordinates == exact::Coordinates::rounded)
-        set_centre(out, exact::direct_centre(sample, form.scale), stream);
+    set_words(words, sample, metric, out, stream);
 }
 
 // Mismatch counts of categorical coordinates (few values) as bits. Returns false if coordinates
@@ -189,6 +198,27 @@ FilterVectors prepare_form(const DeviceRows& points, const DeviceMetric& metric,
     FilterVectors out;
     out.form.stride = spread(points.rows.count);
     prepare_product(points, metric, 1, out, stream);
+    return out;
+}
+
+FilterVectors prepare_words_form(const exact::DirectForm& words, const DeviceRows& points,
+                                 const DeviceMetric& metric, cudaStream_t stream) {
+    FilterVectors out;
+    const std::int64_t samples = std::min(points.rows.count, sampled_words), d = metric.params.d;
+    std::vector<double> rows;
+    if (words.degree > 0)
+        rows = sample_of(points, *metric.kernels, out.form, samples, metric.params, stream);
+    set_words(words, {rows.data(), samples, d, d}, metric, out, stream);
+    out.form.tie_classes = 0;
+    return out;
+}
+
+FilterVectors prepare_words(const DeviceRows& points, const DeviceMetric& metric,
+                            cudaStream_t stream) {
+    FilterVectors out = prepare_words_form(
+        gpu_direct_form(metric.kernels->traits, metric.params, points.rows.type).value(), points,
+        metric, stream);
+    fill_filter(points, metric, out, stream);
     return out;
 }
 

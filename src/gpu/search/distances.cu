@@ -7,24 +7,13 @@
 #include "gpu/points/chunk_stream.h"
 #include "gpu/runtime/check.h"
 #include "gpu/runtime/device.h"
-#include "gpu/runtime/launch.h"
 #include "gpu/runtime/memory/call_memory.h"
-#include "gpu/search/deliver.h"
+#include "gpu/search/key_rows.h"
+#include "papers/gpu.h"
 
 namespace kith::gpu {
 
 namespace {
-
-// Sets the values (q x n) of queries or points with a NaN coordinate to NaN: their keys mark
-// missing neighbours.
-template <class T>
-__global__ void nan_values_kernel(const std::uint8_t* query_nan, const std::uint8_t* point_nan,
-                                  std::int64_t q, std::int64_t n, T* values) {
-    const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;
-    if (i >= q * n) return;
-    if (query_nan[i / n] | point_nan[i % n])
-        values[i] = static_cast<T>(bits_to_double(0x7ff8000000000000ULL));
-}
 
 class Matrix {
 public:
@@ -75,15 +64,15 @@ private:
                                 count};
             if (metric.kernels) metric.kernels->scan(scan, metric.params, stream_);
             else user_scan(scan, metric.spec, stream_);
-            if (request_.f64)
-                report(keys.get(), queries, columns, q, count,
-                       reinterpret_cast<double*>(values.get()));
-            else
-                report(keys.get(), queries, columns, q, count,
-                       reinterpret_cast<float*>(values.get()));
-            char* const to = static_cast<char*>(request_.out.data) +
-                             (first * request_.out.stride + chunk.first + x) * element_;
-            copy_rows(values.get(), q, count, to);
+            deliver_keys(metric,
+                         {.keys = keys.get(),
+                          .query_nan = queries.nan.get(),
+                          .point_nan = columns.nan,
+                          .q = q,
+                          .n = count,
+                          .first_query = first,
+                          .first_point = chunk.first + x},
+                         request_, values.get(), stream_);
             request_.progress.add(static_cast<double>(q) * static_cast<double>(count));
         }
         check(cudaStreamSynchronize(stream_), "distances");
@@ -92,34 +81,6 @@ private:
         const DeviceMetric& metric = points_.metric;
         if (metric.kernels) metric.kernels->convert(rows, to, metric.params, stream_);
         else user_convert(rows.rows, to, points_.d, stream_);
-    }
-    template <class T>
-    void report(const std::uint64_t* keys, const DeviceRows& queries, const PreparedRows& columns,
-                std::int64_t q, std::int64_t n, T* to) {
-        const DeviceMetric& metric = points_.metric;
-        report_distances(metric, keys, request_.f64, to, q * n, stream_);
-        nan_values_kernel<<<item_blocks(q * n), item_threads, 0, stream_>>>(queries.nan.get(),
-                                                                            columns.nan, q, n, to);
-        check_launch("nan_values");
-    }
-    // Dense rows of `count` values to rows of the caller's.
-    void copy_rows(const char* from, std::int64_t q, std::int64_t count, char* to) {
-        constexpr std::int64_t most_pitch = 0x7fffffff;  // that a copy of rows takes
-        const std::int64_t pitch = request_.out.stride * element_;
-        if (pitch <= most_pitch) {
-            check(
-                cudaMemcpy2DAsync(to, bytes(request_.out.stride), from, bytes(count), bytes(count),
-                                  static_cast<std::size_t>(q), cudaMemcpyDefault, stream_),
-                "copy of the distances");
-            return;
-        }
-        for (std::int64_t i = 0; i < q; ++i)
-            check(cudaMemcpyAsync(to + i * pitch, from + i * count * element_, bytes(count),
-                                  cudaMemcpyDefault, stream_),
-                  "copy of the distances");
-    }
-    std::size_t bytes(std::int64_t elements) const {
-        return static_cast<std::size_t>(elements * element_);
     }
 
     const Points& points_;
@@ -131,6 +92,7 @@ private:
 }  // namespace
 
 void distances(const Points& points, const DistancesRequest& request) {
+    if (!request.plan.distances.empty()) return papers::distances(points, request);
     const DeviceScope scope(points.device);
     const auto stream = static_cast<cudaStream_t>(request.stream);
     CallMemory call(points.device, stream);

@@ -19,4 +19,10 @@ KITH_HD std::int64_t dealt_rows(std::int64_t rows, int part, int parts) {
     return rows / (2 * parts) * 2 + (rest > part ? 1 : 0) + (rest > 2 * parts - 1 - part ? 1 : 0);
 }
 
+// True if row i is one of them.
+KITH_HD bool is_dealt(std::int64_t i, int part, int parts) {
+    const std::int64_t at = i % (2 * parts);
+    return at == part || at == 2 * parts - 1 - part;
+}
+
 }  // namespace kith::exact

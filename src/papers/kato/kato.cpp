@@ -38,6 +38,7 @@ constexpr std::int64_t merged_rows = 64;
 struct Heaps {
     std::unique_ptr<std::uint64_t[]> keys;
     std::unique_ptr<std::uint32_t[]> ids;
+    std::unique_ptr<std::uint8_t[]> scanned;
 };
 
 class Kato {
@@ -98,8 +99,9 @@ public:
         names.emplace_back("cpu");
         Report report = total(reports_, names, failures, n_, n_);
         report.path = papers::kato;
-        report.scanned = n_;
-        report.certified = report.retried = 0;
+        report.scanned = scanned();
+        report.certified = n_ - report.scanned;
+        report.retried = 0;
         report.trace = {{std::string(papers::kato), n_, n_, 0, "", 0}};
         return report;
     }
@@ -107,12 +109,23 @@ public:
 private:
     int parts() const { return static_cast<int>(devices_.size()); }
 
+    // The number of points with pairs that some part computed in binary64 throughout.
+    std::int64_t scanned() const {
+        std::int64_t count = 0;
+        for (std::int64_t i = 0; i < n_; ++i)
+            count += std::ranges::any_of(heaps_, [&](const Heaps& heaps) {
+                return heaps.scanned[static_cast<std::size_t>(i)] != 0;
+            });
+        return count;
+    }
     // Computes a part on a device, into its heaps.
     void compute(int part, const std::string& device, ProgressMeter& progress, Report& report) {
         Heaps& heaps = heaps_[static_cast<std::size_t>(part)];
         const auto cells = static_cast<std::size_t>(n_ * k_);
         heaps.keys = std::make_unique_for_overwrite<std::uint64_t[]>(cells);
         heaps.ids = std::make_unique_for_overwrite<std::uint32_t[]>(cells);
+        heaps.scanned =
+            std::make_unique_for_overwrite<std::uint8_t[]>(static_cast<std::size_t>(n_));
         Report done;
         done.path = papers::kato;
         done.queries = n_;
@@ -122,6 +135,7 @@ private:
             cpu::triangle_part(host, metric_,
                                {part, parts(), grid_, k_, symmetric_, nullptr, progress},
                                heaps.keys.get(), heaps.ids.get());
+            std::fill_n(heaps.scanned.get(), n_, std::uint8_t{1});
             done.device = "cpu (1 thread)";
             done.threads = 1;
         } else {
@@ -134,7 +148,7 @@ private:
             const auto stream = gpu::call_stream(index.prepared().plan.device);
             gpu::triangle_part(*index.prepared().gpu,
                                {part, parts(), grid_, k_, symmetric_, stream.get(), progress},
-                               heaps.keys.get(), heaps.ids.get());
+                               {heaps.keys.get(), heaps.ids.get(), heaps.scanned.get()});
             done.device =
                 device + " (" + gpu::device_facts(index.prepared().plan.device).name + ")";
         }

@@ -8,6 +8,8 @@
 
 #include "exact/ceil_div.h"
 #include "exact/refuse.h"
+#include "gpu/filter/levels.h"
+#include "papers/distance/distance_kernels.h"
 #include "papers/kato/deal.h"
 #include "papers/kato/triangle.h"
 #include "papers/names.h"
@@ -23,6 +25,14 @@ namespace {
 // hundredths. Reasoned, not timed.
 constexpr std::int64_t least_grid = 1024, most_grid = 8192, grids_of_side = 32;
 
+// True if phase 1 is in f32: the metric's bound there is proven.
+bool is_in_f32(const planner::MetricFacts& metric, ElementType type) {
+    if (metric.user) return false;
+    if (maps_coordinates(metric.id)) return true;
+    return metric.traits.direct != metric::Direct::none &&
+           (type != ElementType::f64 || metric.rounds);
+}
+
 }  // namespace
 
 std::int64_t kato_grid(std::int64_t n, int parts) {
@@ -32,9 +42,15 @@ std::int64_t kato_grid(std::int64_t n, int parts) {
 }
 
 double kato_device_bytes(const Shape& s, std::int64_t grid) {
-    const double d = static_cast<double>(s.d), g = static_cast<double>(grid);
-    return static_cast<double>(s.n) * d * static_cast<double>(size_of(s.type)) +
-           2 * planner::heap_bytes(s) + 16 * g * (g + d);
+    const auto n = static_cast<double>(s.n), d = static_cast<double>(s.d),
+               g = static_cast<double>(grid);
+    const double heaps = planner::heap_bytes(s), canonical = 2 * heaps + 16 * g * (g + d);
+    // In f32: words with their terms, candidates; then values of grids, or lists that are closed.
+    const auto listed = static_cast<double>(gpu::listed_points(s.n, s.k, gpu::max_candidates)),
+               padded = static_cast<double>(exact::ceil_div(s.n, grid) * gpu::whole_tiles(grid));
+    const double filtered = 4 * (padded + g) * (d + 2) + n * (16 + 8 * listed) +
+                            std::max(8 * g * g, heaps + g * (24 + 12 * listed));
+    return n * d * static_cast<double>(size_of(s.type)) + std::max(filtered, canonical);
 }
 
 Plan graph_plan(const planner::Request& r, const planner::Machine& machine) {
@@ -66,9 +82,11 @@ Plan graph_plan(const planner::Request& r, const planner::Machine& machine) {
                                 : static_cast<std::int64_t>(kato_device_bytes(s, grid)) - points);
     p.attempts = {{kato, ""}};
     p.why = fmt::format(
-        "path {}: forced. Each pair of points once in binary64, in grids of {} x {} points whose "
-        "rows are dealt to {}; heaps of all points on each ({:.1f} MiB), merged on the host.",
-        r.path, grid, grid, parts == 1 ? "one device" : fmt::format("{} devices", parts),
+        "path {}: forced. Each pair of points once, {}, in grids of {} x {} points whose rows are "
+        "dealt to {}; heaps of all points on each ({:.1f} MiB), merged on the host.",
+        r.path,
+        !on_cpu && is_in_f32(r.metric, s.type) ? "in f32, rescored in binary64" : "in binary64",
+        grid, grid, parts == 1 ? "one device" : fmt::format("{} devices", parts),
         static_cast<double>(heaps) / (1 << 20));
     return p;
 }

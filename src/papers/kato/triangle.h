@@ -21,10 +21,24 @@ struct TrianglePart {
     ProgressMeter& progress;
 };
 
+// True for metrics that order by the squares of mapped coordinates, which a GPU's phase 1 in f32
+// takes as rounded ones.
+inline bool maps_coordinates(MetricId id) {
+    return id == MetricId::hellinger || id == MetricId::seuclidean;
+}
+
+// Where a GPU leaves its part, in host memory: the k nearest of each point among the part's pairs,
+// as n x k ordered keys (exact/order.h; all ones: missing) and ids, each row sorted. scanned: per
+// point, 1 if all of its pairs were computed in binary64, 0 if candidates of f32 values were.
+struct PartHeaps {
+    std::uint64_t* keys;
+    std::uint32_t* ids;
+    std::uint8_t* scanned;
+};
+
 namespace cpu {
 
-// On one thread: the k nearest of each point among the pairs of the part, as n x k ordered keys
-// (exact/order.h; all ones: missing) and ids, each row sorted. `points`: in host memory.
+// On one thread, keys and ids as of PartHeaps. `points`: in host memory.
 void triangle_part(const MatrixView& points, const MetricSpec& metric, const TrianglePart& part,
                    std::uint64_t* keys, std::uint32_t* ids);
 // Bytes that it needs at most, in addition to its outputs.
@@ -35,9 +49,8 @@ std::int64_t triangle_bytes(std::int64_t n, std::int64_t k);
 namespace gpu {
 
 class Points;
-// The counterpart for points on a device, all of them resident; keys and ids in host memory.
-void triangle_part(const Points& points, const TrianglePart& part, std::uint64_t* keys,
-                   std::uint32_t* ids);
+// The counterpart for points on a device, all of them resident.
+void triangle_part(const Points& points, const TrianglePart& part, const PartHeaps& out);
 
 }  // namespace gpu
 

@@ -15,17 +15,11 @@
 #include "kith/error.h"
 #include "papers/distance/distance_kernels.h"
 #include "papers/distance/tuning.h"
+#include "papers/plan.h"
 
 namespace kith::planner {
 
 namespace {
-
-std::string kernel_names() {
-    std::string names;
-    for (const gpu::DistanceKernel& kernel : gpu::distance_kernels)
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", kernel.name);
-    return names;
-}
 
 // Bytes of one query's values, of their copy in the selector's layout, and of the selector's
 // workspace per value.
@@ -49,6 +43,14 @@ void refuse_other_than_direct(const Request& r, const Machine& machine) {
     if (r.metric.user) refuse("path: '{}' needs a built-in metric", r.path);
     if (r.metric.traits.direct == metric::Direct::none)
         refuse("path: '{}' serves metrics with a direct form in f32 only", r.path);
+}
+
+void refuse_unserved(const gpu::DistanceKernel& kernel, const Request& r, const Machine& machine) {
+    if (kernel.expanded() && r.metric.traits.direct != metric::Direct::squares)
+        refuse("path: '{}': {} serves sums of squared differences alone", r.path, kernel.name);
+    if (kernel.expanded() && machine.products_absence)
+        if (const std::string why = machine.products_absence(); !why.empty())
+            refuse("path: '{}': {}", r.path, why);
 }
 
 Plan direct_plan(const Request& r, const Machine& machine, double part, double slower) {
@@ -81,16 +83,12 @@ Plan composed(const Request& r, const Machine& machine) {
     const gpu::DistanceKernel* const distances = gpu::find_distance_kernel(kernel);
     if (!distances)
         refuse("path: '{}': '{}' is no distance kernel; expected one of {}", r.path, kernel,
-               kernel_names());
+               papers::kernel_names());
     const gpu::Selector* const selector = gpu::find_selector(name);
     if (!selector)
         refuse("path: '{}': '{}' is no selector of a GPU; kith info --selectors lists them", r.path,
                name);
-    if (distances->expanded() && r.metric.traits.direct != metric::Direct::squares)
-        refuse("path: '{}': {} serves sums of squared differences alone", r.path, kernel);
-    if (distances->expanded() && machine.products_absence)
-        if (const std::string why = machine.products_absence(); !why.empty())
-            refuse("path: '{}': {}", r.path, why);
+    refuse_unserved(*distances, r, machine);
     // Half of the budget is for the filter, half for the matrix. The slowest kernels and selectors
     // take some sixteen times as long as the direct filter.
     constexpr double of_filter = 0.5, slower = 16;

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "papers/distance/distance_kernels.h"
 #include "plan/planner.h"
 
 namespace kith::planner {
@@ -17,5 +18,10 @@ void refuse_other_than_direct(const Request& request, const Machine& machine);
 // budget. Its tiles are for kernels that are `slower` times slower. Throws its refusals in the name
 // of the request's path.
 Plan direct_plan(const Request& request, const Machine& machine, double part, double slower);
+
+// Throws invalid_argument, naming the request's path, unless the kernel can serve its metric on
+// this machine.
+void refuse_unserved(const gpu::DistanceKernel& kernel, const Request& request,
+                     const Machine& machine);
 
 }  // namespace kith::planner

@@ -40,7 +40,8 @@ std::vector<PathInfo> path_list() {
         list.push_back({.name = kernel.name,
                         .on_gpu = true,
                         .takes_selector = true,
-                        .what = fmt::format("{}, then a selector of a GPU", kernel.what)});
+                        .what = fmt::format("{}, then a selector of a GPU; alone: kith distances",
+                                            kernel.what)});
     for (const gpu::FusedKernel& kernel : gpu::fused_kernels)
         list.push_back({.name = kernel.name, .on_gpu = true, .what = kernel.what});
     return list;

@@ -29,8 +29,8 @@ std::size_t allow_shared_memory(Kernel* kernel) {
     return static_cast<std::size_t>(left);
 }
 
-// What allow_shared_memory() gave to one kernel, asked for once on each device: the driver takes
-// microseconds. `constinit`, one for each kernel.
+// The permission of allow_shared_memory() for one kernel, asked for once on each device: the driver
+// takes microseconds. `constinit`, one for each kernel.
 class SharedMemoryPermit {
 public:
     template <class Kernel>
