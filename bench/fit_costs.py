@@ -21,7 +21,7 @@ SAMPLED = ("projected", "gemm-i8", "clustered")
 PRODUCTS = ("gemm-bf16", "gemm-f32", "gemm-f16")
 OWN = ("direct-f32", "exact")  # rates of each metric
 MOST_ROW_QUERIES, LEAF = 16, 32
-GPU_TILE, GPU_SAMPLE = 64, 128
+GPU_TILE, GPU_SCAN_TILE, GPU_ROW_QUERIES, GPU_SAMPLE = 64, 32, 8, 128
 UNMEASURED = 4
 TERMS = ("call", "wake", "point", "point_value", "form_value", "sample_value", "page_value", "read_value", "byte", "query", "query_value", "kept", "kept_value",
          "page_kept", "merge", "offer", "pair", "pair_value", "row_pair", "row_pair_value")
@@ -136,8 +136,16 @@ def work(s, path, device, threads):
         if path in SAMPLED:
             sample = min(n, max(1024, min(n // 16, (1 << 22) // d, 4096 if path == "projected" else 1024)))
             w["sample_value"] = sample * d * (min(127, d // 2) if path == "projected" else 32) / T_prepare
+    if path == "exact" and device != "cpu" and q <= GPU_ROW_QUERIES:
+        w["row_pair"], w["row_pair_value"] = n * q, n * q * d
+        w.pop("read_value", None)
+        return w
     # Tiles have a least number of queries.
-    tile = q if path == "exact" else max(q, 6) if device == "cpu" else -(-q // GPU_TILE) * GPU_TILE
+    if device == "cpu":
+        tile = q if path == "exact" else max(q, 6)
+    else:
+        least = GPU_SCAN_TILE if path == "exact" else GPU_TILE
+        tile = -(-q // least) * least
     w["pair"], w["pair_value"] = n * tile / T, n * tile * d / T
     if path == "exact" and device == "cpu":
         w["read_value"] = n * d * math.ceil(q / exact_block(s, threads)) / T

@@ -131,14 +131,20 @@ struct Launch {
     }
     static void refine(const RefineTask& task, const metric::Params& params, cudaStream_t stream) {
         const std::int64_t q = task.queries.rows.count;
-        const auto splits = static_cast<unsigned>(q >= 512 ? 1 : (q >= 64 ? 4 : 32));
+        // Each of the 8 warps of a block takes 4 candidates at a time, of all points 4 times.
+        constexpr std::int64_t of_block = 8 * 4 * 4;
+        const auto splits = static_cast<unsigned>(
+            task.all > 0 ? std::min<std::int64_t>((task.all + of_block - 1) / of_block, 65535)
+            : q >= 512   ? 1
+            : q >= 64    ? 4
+                         : 32);
         const dim3 grid(static_cast<unsigned>(q), splits);
         if constexpr (M::traits.whole_vector) {
             std::size_t bytes = 0;
             const int warps = whole_warps(refine_whole<M>, params.d, bytes);
             refine_whole<M><<<grid, warps * 32, bytes, stream>>>(task, params);
         } else {
-            const unsigned threads = task.expected <= 16 ? 128 : 256;
+            const unsigned threads = task.all == 0 && task.expected <= 16 ? 128 : 256;
             const auto of_f32 = [](const Rows& rows) {
                 return rows.type == ElementType::f32 && rows.col_stride == 1;
             };

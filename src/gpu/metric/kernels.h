@@ -56,6 +56,10 @@ struct RefineTask {
     std::int64_t capacity = 0;
     std::int64_t expected = 0;  // candidates of a typical query
     std::uint64_t* keys = nullptr;
+    // Above 0: the candidates of each query are the points 0 to all - 1, and there are no ids and
+    // counts. Point 0 has this id, and each query leaves out the id of `self`, if not null.
+    std::int64_t all = 0, first_point = 0;
+    const std::int64_t* self = nullptr;
 };
 
 struct MetricKernels {

@@ -52,8 +52,10 @@ __global__ void __launch_bounds__(256) refine_batches(RefineTask task, metric::P
     const std::int64_t q = blockIdx.x;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     const double* const aux_q = task.queries.aux + q * metric::max_aux;
-    const std::uint32_t* const ids = task.ids + q * task.capacity;
-    const int count = task.counts[q], d = static_cast<int>(params.d);
+    const std::uint32_t* const ids = task.all > 0 ? nullptr : task.ids + q * task.capacity;
+    const int count = task.all > 0 ? static_cast<int>(task.all) : task.counts[q],
+              d = static_cast<int>(params.d);
+    const std::int64_t self = task.self ? task.self[q] - task.first_point : -1;
     const float* const query =
         static_cast<const float*>(task.queries.rows.data) + q * task.queries.rows.row_stride;
     for (int c = (static_cast<int>(blockIdx.y) * warps + warp) * batch; c < count;
@@ -63,7 +65,8 @@ __global__ void __launch_bounds__(256) refine_batches(RefineTask task, metric::P
         const float* row[batch];
 #pragma unroll
         for (int j = 0; j < batch; ++j) {
-            x[j] = ids[min(c + j, count - 1)];
+            const int candidate = min(c + j, count - 1);
+            x[j] = ids ? ids[candidate] : candidate;
             aux_x[j] = task.points.aux + x[j] * metric::max_aux;
             if (plain)
                 row[j] = static_cast<const float*>(task.points.rows.data) +
@@ -91,7 +94,7 @@ __global__ void __launch_bounds__(256) refine_batches(RefineTask task, metric::P
             const double rank = exact::ordered_rank(
                 M::finish(total, aux_q, task.points.aux + point * metric::max_aux, params));
             task.keys[q * task.capacity + c + own] =
-                rank_key(rank, !task.queries.nan[q] && !task.points.nan[point]);
+                rank_key(rank, !task.queries.nan[q] && !task.points.nan[point] && point != self);
         }
     }
 }

@@ -1,10 +1,13 @@
-// The canonical distance of every pair of some queries and the points of a chunk.
+// The canonical distance of every pair of some queries and the points of a chunk. Few queries are
+// compared with the points' own rows; of more, coordinates are converted to binary64 first, and
+// tiles of pairs computed.
 #pragma once
 
 #include <algorithm>
 
 #include "gpu/metric/user.h"
 #include "gpu/points/points.h"
+#include "gpu/search/tuning.h"
 
 namespace kith::gpu {
 
@@ -16,6 +19,22 @@ template <class Use>
 void scan_keys_of(const Chunk& chunk, const DeviceMetric& metric, const PreparedRows& queries,
                   const std::int64_t* self, std::int64_t tile, cudaStream_t stream, Use use) {
     const std::int64_t q = queries.rows.count, n = chunk.points.rows.count, d = metric.params.d;
+    if (metric.kernels && !metric.kernels->traits.whole_vector && q <= tuning::row_scan_queries) {
+        const Buffer<std::uint64_t> keys(q * tile, stream);
+        for (std::int64_t first = 0; first < n; first += tile) {
+            const std::int64_t count = std::min(tile, n - first);
+            RefineTask scan{.queries = queries,
+                            .points = chunk.points.prepared(first, count),
+                            .capacity = tile,
+                            .keys = keys.get(),
+                            .all = count,
+                            .first_point = first,
+                            .self = self};
+            metric.kernels->refine(scan, metric.params, stream);
+            use(keys.get(), first, count);
+        }
+        return;
+    }
     const Buffer<double> query_values(q * d, stream), point_values(tile * d, stream);
     const Buffer<std::uint64_t> keys(q * tile, stream);
     const auto convert = [&](const PreparedRows& rows, double* values) {

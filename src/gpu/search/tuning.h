@@ -91,6 +91,8 @@ inline constexpr double filtered_formula_pairs = 0x1p24;
 // Queries and points per tile of the canonical scan, in binary64.
 inline constexpr std::int64_t exact_query_tile = 2048;
 inline constexpr std::int64_t exact_point_tile = 1 << 16;
+// Up to this many queries a full scan reads the points' own rows once for each of them.
+inline constexpr std::int64_t row_scan_queries = 8;
 
 // Strategies that compare fewer points, or fewer coordinates, serve at most n /
 // least_points_per_neighbour neighbours.

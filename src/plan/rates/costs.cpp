@@ -12,6 +12,7 @@
 #include "cpu/search/scan/scan_tile.h"
 #include "cpu/search/strategies.h"
 #include "cpu/tuning.h"
+#include "gpu/search/tuning.h"
 #include "kith/error.h"
 #include "machine/lasting.h"
 #include "machine/thread_pool.h"
@@ -178,7 +179,7 @@ void add_preparing_on_gpu(const Work& s, Terms& w) {
 }
 
 Terms terms_on_gpu(const Work& s, const Request& r, bool ready) {
-    constexpr double tile = 64;  // queries; a tile takes as long for fewer
+    constexpr double tile = 64, scan_tile = 32;  // queries; a tile takes as long for fewer
     constexpr double result_bytes = sizeof(std::int64_t) + sizeof(float);
     Terms w{};
     of(w, Term::call) = 1;
@@ -186,9 +187,15 @@ Terms terms_on_gpu(const Work& s, const Request& r, bool ready) {
     add_answers(s, w);
     const bool filters = s.path != Path::exact && s.path != Path::tree;
     const double points = s.path == Path::tree ? visited(s) : s.n;
-    of(w, Term::pair) = points * (filters ? std::ceil(s.q / tile) * tile : s.q);
-    of(w, Term::pair_value) = of(w, Term::pair) * s.d;
-    if (s.path != Path::tree) of(w, Term::read_value) = s.n * s.d;
+    const bool by_rows = s.path == Path::exact && !r.metric.user && !r.metric.traits.whole_vector &&
+                         r.shape.q <= gpu::tuning::row_scan_queries;
+    const double pairs =
+        points * (filters                             ? std::ceil(s.q / tile) * tile
+                  : s.path == Path::exact && !by_rows ? std::ceil(s.q / scan_tile) * scan_tile
+                                                      : s.q);
+    of(w, by_rows ? Term::row_pair : Term::pair) = pairs;
+    of(w, by_rows ? Term::row_pair_value : Term::pair_value) = pairs * s.d;
+    if (s.path != Path::tree && !by_rows) of(w, Term::read_value) = s.n * s.d;
     if (r.data_device == host_memory)
         of(w, Term::byte) =
             ((ready ? 0 : s.n) + s.q) * s.d * static_cast<double>(size_of(r.shape.type)) +
