@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fits the rates of the planner's costs (src/plan/rates/costs.h) to records of shapes.py, and says what choosing by them takes.
 
-usage: fit_costs.py RECORD... [--scans-of RECORD...] [--check RECORD...] [--name NAME --source TEXT [--threads-as FILE] --out FILE] [--serial-merge] [--verbose SHAPES]
+usage: fit_costs.py RECORD... [--scans-of RECORD...] [--filters-of RECORD...] [--check RECORD...] [--name NAME --source TEXT [--threads-as FILE] --out FILE] [--serial-merge] [--verbose SHAPES]
 (needs numpy and scipy)
 
 The time of a path is a sum of terms, work times rate: the work of a shape is work() here and costs.cpp there, the rates are
@@ -297,6 +297,8 @@ def about(name, documents, rates, verbose):
         device, threads = device_of(doc), doc["machine"]["threads"]
         for s in doc["shapes"]:
             least = min([s["seconds"]] + [f["seconds"] for f in s["forced"].values()])
+            if "exact" not in s["forced"]:
+                continue
             choice, costs = choice_of(rates, s, device, threads)
             costs = {p: seconds(rates, s, p, device, threads) for p in s["forced"]} | costs
             before.append(s["seconds"] / least - 1)
@@ -342,6 +344,7 @@ def main():
     p.add_argument("records", nargs="+", type=pathlib.Path)
     p.add_argument("--scans-of", nargs="*", type=pathlib.Path, default=[], help="records of which only the scan and the tree count")
     p.add_argument("--check", nargs="*", type=pathlib.Path, default=[])
+    p.add_argument("--filters-of", nargs="*", type=pathlib.Path, default=[], help="records of which all but the scan counts")
     p.add_argument("--name", default="")
     p.add_argument("--source", default="")
     p.add_argument("--serial-merge", action="store_true")
@@ -352,10 +355,11 @@ def main():
     global serial_merge
     serial_merge = settings.serial_merge
     documents = [json.loads(f.read_text()) for f in settings.records]
-    for doc in [json.loads(f.read_text()) for f in settings.scans_of]:
-        for s in doc["shapes"]:
-            s["forced"] = {path: f for path, f in s["forced"].items() if path in ("exact", "tree")}
-        documents.append(doc)
+    for files, of in ((settings.scans_of, ("exact", "tree")), (settings.filters_of, None)):
+        for doc in [json.loads(f.read_text()) for f in files]:
+            for s in doc["shapes"]:
+                s["forced"] = {path: f for path, f in s["forced"].items() if (path in of if of else path != "exact")}
+            documents.append(doc)
     rates = fit(documents, settings.verbose)
     about("fitted", documents, rates, settings.verbose)
     if settings.check:

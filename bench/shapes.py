@@ -3,7 +3,7 @@
 other path, and baselines that are installed.
 
 usage: shapes.py BUILD [--seed S] [--count N] [--device cpu|cuda] [--largest PAIRS] [--machine NAME|FILE] [--rounds R]
-                 [--no-rivals] [--process-time] [--isa NAME] [--only I,I] [--seconds S] [--on-device] [--json FILE]
+                 [--no-rivals] [--process-time] [--isa NAME] [--only I,I] [--seconds S] [--on-device] [--paths NAME,NAME] [--json FILE]
 (needs numpy; BUILD has kith and src/libkith_shared.so; faiss, scikit-learn, scipy and torch are baselines where they are there)
 
 A shape is n, q, d, k, a metric, an element type, a kind of data, and whether the points are those of an Index, all of a seed.
@@ -119,7 +119,8 @@ class Kith:
     def paths(self, s):
         """Those that can be forced here."""
         listed = re.search(r"possible here: (.*)", self.plan(s, "?")[1])
-        return listed[1].split(", ") if listed else []
+        found = listed[1].split(", ") if listed else []
+        return [path for path in found if not self.settings.paths or path in self.settings.paths]
 
     def way(self, s, x, y, path):
         options = self.library.options(s["metric"], self.settings.threads, self.settings.device, path)
@@ -346,6 +347,7 @@ def main():
     p.add_argument("--only", type=lambda text: {int(i) for i in text.split(",")})
     p.add_argument("--seconds", type=float, default=float("inf"), help="no further shape is begun after these")
     p.add_argument("--on-device", action="store_true")
+    p.add_argument("--paths", type=lambda text: text.split(","), help="no other path is forced")
     p.add_argument("--json", type=pathlib.Path)
     settings = p.parse_args()
     settings.kernels = "tuned"

@@ -27,7 +27,9 @@ struct Haversine : Base {
         const auto sine = O::map([](double lane) { return portable::sin(lane); }, half);
         a[0] = O::fma(sine, sine, a[0]);
     }
-    // Two coordinates are two partials, which only the last level of the tree joins.
+    // Two coordinates are two partials, which only the last level of the tree joins. The first of
+    // them stays the first: combine() does not commute.
+    static constexpr bool combines_in_order = true;
     template <class O>
     KITH_HD static void combine(typename O::V* a, const typename O::V* b) {
         a[1] = O::add(a[1], b[0]);

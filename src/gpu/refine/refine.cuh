@@ -10,9 +10,16 @@
 
 namespace kith::gpu {
 
+// True if combine() must have the lower of two partial sums first.
+template <class M>
+concept CombinesInOrder = requires {
+    requires M::combines_in_order;
+};
+
 // Reduces the partial accumulators of four candidates by xor 16, 8, 4, 2, 1. In the first two steps
-// a lane sends the half that it does not keep. combine() commutes, so each pair's accumulators are
-// the canonical ones. Lane 8 j ends with those of candidate j, in `out`.
+// a lane sends the half that it does not keep. If combine() commutes, each pair's accumulators are
+// the canonical ones; if not, a lane whose own partial sums are the higher ones puts the other's
+// first. Lane 8 j ends with those of candidate j, in `out`.
 template <class M>
 __device__ __forceinline__ void combine_four(const double (&a)[4][M::accumulators],
                                              double (&out)[M::accumulators]) {
@@ -22,7 +29,13 @@ __device__ __forceinline__ void combine_four(const double (&a)[4][M::accumulator
         double other[A];
 #pragma unroll
         for (int i = 0; i < A; ++i) other[i] = __shfl_xor_sync(0xffffffffu, sent[i], half);
-        M::template combine<ScalarOps<double>>(own, other);
+        if (CombinesInOrder<M> && threadIdx.x & half) {
+            M::template combine<ScalarOps<double>>(other, own);
+#pragma unroll
+            for (int i = 0; i < A; ++i) own[i] = other[i];
+        } else {
+            M::template combine<ScalarOps<double>>(own, other);
+        }
     };
     const auto select = [](bool which, const double(&yes)[A], const double(&no)[A],
                            double(&to)[A]) {

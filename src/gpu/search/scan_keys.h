@@ -11,6 +11,20 @@
 
 namespace kith::gpu {
 
+// True if a scan of `q` queries reads the points' own rows.
+inline bool scans_rows(const DeviceMetric& metric, std::int64_t q) {
+    return metric.kernels && !metric.kernels->traits.whole_vector && q <= tuning::row_scan_queries;
+}
+
+// The points that a scan takes at a time, where a tile of `tile` points has room for values in
+// binary64: own rows need none, which leaves it to the keys.
+inline std::int64_t points_at_a_time(const DeviceMetric& metric, std::int64_t q, std::int64_t n,
+                                     std::int64_t tile) {
+    constexpr std::int64_t most = std::int64_t{1} << 30;
+    if (scans_rows(metric, q)) tile = std::min(most, tile + tile / q * metric.params.d);
+    return std::min(tile, n);
+}
+
 // Enqueues, for one tile of `tile` points after the other, their distance keys to the queries, then
 // calls use(keys, first, count). The keys of points [first, first + count) of the chunk are `tile`
 // apart for each query, on the device until the next call. `self`: the id that each query leaves
@@ -19,7 +33,7 @@ template <class Use>
 void scan_keys_of(const Chunk& chunk, const DeviceMetric& metric, const PreparedRows& queries,
                   const std::int64_t* self, std::int64_t tile, cudaStream_t stream, Use use) {
     const std::int64_t q = queries.rows.count, n = chunk.points.rows.count, d = metric.params.d;
-    if (metric.kernels && !metric.kernels->traits.whole_vector && q <= tuning::row_scan_queries) {
+    if (scans_rows(metric, q)) {
         const Buffer<std::uint64_t> keys(q * tile, stream);
         for (std::int64_t first = 0; first < n; first += tile) {
             const std::int64_t count = std::min(tile, n - first);

@@ -308,7 +308,9 @@ Cost cost_of(const CostRates& rates, Path path, const Request& request, bool rea
             cost.prepare += seconds;
         if (term == Term::call || term == Term::wake || term == Term::sample_value)
             cost.sample += seconds;
-        if (term == Term::pair || term == Term::pair_value) cost.pairs += seconds;
+        if (term == Term::pair || term == Term::pair_value || term == Term::row_pair ||
+            term == Term::row_pair_value)
+            cost.pairs += seconds;
     }
     return cost;
 }

@@ -124,8 +124,7 @@ struct OwnQuery {
 template <int D>
 constexpr int tile_points = D <= 4 ? 1024 : 4096 / D;
 template <int D>
-constexpr int shared_bytes = (OwnQuery<D>::in_registers ? 0 : D * threads * 4) + D* tile_points<D> *
-                                                                                     4;
+constexpr int shared_bytes = OwnQuery<D>::in_registers ? 0 : (threads + tile_points<D>)*D * 4;
 
 // D: room for coordinates. Coordinates from task.d on are 0 on both sides, so that their terms are
 // 0. Dynamic shared memory: shared_bytes<D>.
@@ -136,7 +135,11 @@ __global__ void __launch_bounds__(threads)
     constexpr int terms = D < exact::partials ? D : exact::partials;
     constexpr int ahead = OwnQuery<D>::in_registers ? D : 8;  // coordinates of unrolled loops
     constexpr unsigned all = 0xffffffffu;
-    extern __shared__ __align__(16) float memory[];
+    // Up to 32 dimensions the tile has a size that is known here.
+    constexpr int fixed_floats = OwnQuery<D>::in_registers ? D * tile_points : 1;
+    __shared__ __align__(16) float fixed[fixed_floats];
+    extern __shared__ __align__(16) float dynamic[];
+    float* const memory = OwnQuery<D>::in_registers ? fixed : dynamic;
     auto& tile = *reinterpret_cast<float(*)[D][tile_points]>(memory);
     __shared__ std::uint16_t column[slots][threads];
     const std::int64_t block = task.first_block + blockIdx.x;

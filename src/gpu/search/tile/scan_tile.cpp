@@ -11,7 +11,7 @@ namespace kith::gpu {
 TileResult scan_tile(const Chunk& chunk, const DeviceMetric& metric, const QueryTile& queries,
                      std::int64_t k, std::int64_t point_tile, cudaStream_t stream) {
     const std::int64_t q = queries.rows.rows.count, n = chunk.points.rows.count;
-    const std::int64_t tile = std::min(point_tile, n);
+    const std::int64_t tile = points_at_a_time(metric, q, n, point_tile);
     SelectState state(q, k, tile, 8, stream);
     scan_keys_of(chunk, metric, queries.rows, queries.self, tile, stream,
                  [&](const std::uint64_t* keys, std::int64_t first, std::int64_t count) {
