@@ -347,7 +347,7 @@ TEST(Plan, LooksForDirectionsOnGpus) {
         r.memory = memory;
         return kith::planner::make(r, m);
     };
-    const kith::Plan index = plan({1 << 17, 1, 256, 10}, true), once = plan({1 << 17, 1 << 15, 256, 10}, false);
+    const kith::Plan index = plan({1 << 17, 64, 256, 10}, true), once = plan({1 << 17, 1 << 15, 256, 10}, false);
     EXPECT_EQ(kith::Path::projected, index.path);
     EXPECT_EQ(kith::Path::projected, once.path);
     EXPECT_EQ("sm_90a", once.isa);
@@ -430,7 +430,10 @@ TEST(Plan, FiltersFormulasThatHaveABound) {
 // Of so few queries every value, where groups are enough for the neighbours and there is room.
 TEST(Plan, ComputesEveryValueOfVeryFewQueries) {
     const auto plan = [](std::int64_t n, std::int64_t q, std::int64_t d, std::int64_t k, auto change) {
+        // Of prepared points: for one call a scan takes less.
         Request r = of({n, q, d, k, kith::ElementType::f32, false}, kith::metric::Gemm::l2);
+        r.points.prepared = true;
+        r.points.forms.clusters = r.points.forms.pca = Form::absent;
         change(r);
         return kith::planner::make(r, with_gpu(std::int64_t{70} << 30));
     };
