@@ -20,7 +20,13 @@ struct KlDivergence : Base {
         const auto is_normal = O::eq(O::max(finite, O::set(0x1p-1022)), finite);
         const auto log = O::unless(
             is_normal, O::map([](double lane) { return portable::log(lane); }, ratio),
-            [](double l, double r) { return portable::log_of_quotient(l, r); }, q, divisor);
+            [](double l, double r) {
+                // The quotient of an infinite number is exact; scaled it may be inf / inf.
+                const double infinity = bits_to_double(0x7ff0000000000000ULL);
+                return l < infinity && r < infinity ? portable::log_of_quotient(l, r)
+                                                    : portable::log(l / r);
+            },
+            q, divisor);
         a[0] = O::add(a[0], O::select(none, zero, O::mul(q, log)));
     }
 };

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "adversarial.h"
@@ -207,6 +208,21 @@ TEST(SEuclidean, JudgesTheVariances) {
     const std::vector<float> single(2, 1.0f);
     options.metric.variances = kith::view(single.data(), 1, 2);
     EXPECT_NE(std::string::npos, refused().find("f32; expected f64")) << refused();
+}
+
+// An infinite coordinate of the point has a divergence of -infinity whatever the query's is, and comes first by its id.
+TEST(KlDivergence, OfInfiniteCoordinates) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    const auto options = of(kith::MetricId::kl_divergence);
+    for (const double q : {1e-300, 3.25, 6e158, 1e308}) {
+        EXPECT_EQ(-infinity, distance<double>({q, 2.0}, {infinity, 1.0}, options)) << q;
+        for (const double x : {1e-300, 1.0, 1e160, 1e308}) {
+            EXPECT_EQ(infinity, distance<double>({infinity, 2.0}, {x, 1.0}, options)) << x;
+        }
+        const std::vector<double> points{1.0, infinity, infinity, 1.0}, query{q, 6e158};
+        const auto found = kith::search(kith::view(points.data(), 2, 2), kith::view(query.data(), 1, 2), 2, options);
+        EXPECT_EQ((std::vector<std::int64_t>{0, 1}), found.ids) << q;
+    }
 }
 
 }  // namespace
