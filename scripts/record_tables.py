@@ -1,4 +1,5 @@
 """Tables of the documents that are made of the records under bench/results: performance-tables and papers-tables say which."""
+import gzip
 import json
 import pathlib
 import re
@@ -10,7 +11,8 @@ TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
 
 
 def read(name):
-    return json.loads((RESULTS / f"{name}.json").read_text())
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text() if path.exists() else gzip.decompress(path.with_suffix(".json.gz").read_bytes()))
 
 
 def digits(value, most=3):
