@@ -45,7 +45,17 @@ def readable(array: Any, name: str) -> Any:
         return _on_device_readable(array, name)
     if hasattr(array, "__array__"):
         return _numpy_readable(np.asarray(array), name)
+    if _has_buffer(array):  # ctypes, mmap
+        return _numpy_readable(of_sequence(array, name), name)
     return array
+
+
+def _has_buffer(array: Any) -> bool:
+    try:
+        memoryview(array).release()
+    except (TypeError, BufferError):
+        return False
+    return True
 
 
 def _apart(shape: Any, strides: Any) -> bool:

@@ -81,11 +81,21 @@ Block block_of(const Array& array, const char* name) {
             *device};
 }
 
+// A memoryview where there is no DLPack: it has strides, which ctypes leaves out though they are asked for.
+nb::object with_strides(nb::handle object) {
+    if (nb::hasattr(object.type(), "__dlpack__") || PyCapsule_CheckExact(object.ptr())) return nb::borrow(object);
+    nb::object view = nb::steal(PyMemoryView_FromObject(object.ptr()));
+    if (view.is_valid()) return view;
+    PyErr_Clear();
+    return nb::borrow(object);
+}
+
 // The block of `object`, which `keeper` holds if it comes by DLPack or the buffer protocol.
 template <class Array>
 Block take(nb::handle object, const char* name, const char* expected, Array& keeper) {
     if (nb::isinstance<ArrayInterface>(object)) return block_of(nb::cast<const ArrayInterface&>(object), name);
-    if (!nb::try_cast(object, keeper, false)) type_error("{}: expected {}, got {}", name, expected, class_name(object));
+    if (!nb::try_cast(with_strides(object), keeper, false))
+        type_error("{}: expected {}, got {}", name, expected, class_name(object));
     return block_of(keeper, name);
 }
 
