@@ -1,6 +1,7 @@
 """Arguments that calls share, as the core takes them."""
 from __future__ import annotations
 
+import os
 import reprlib
 from operator import index as index_of
 from typing import Any, Callable, Union
@@ -60,9 +61,20 @@ def _flag(value: Any, name: str) -> bool:
 
 
 def _text(value: Any, name: str, expected: str = "a string") -> str:
-    if isinstance(value, str):
-        return value
-    raise _wrong(value, name, expected)
+    if not isinstance(value, str):
+        raise _wrong(value, name, expected)
+    if "\0" in value:  # where a C string ends
+        raise ValueError(f"{name}: {value!r} has a NUL character; expected {expected} without one")
+    return value
+
+
+def _path(value: Any, name: str) -> str:
+    """The name of a file or a folder, as the core takes it."""
+    try:
+        path = os.fsdecode(value)
+    except TypeError:
+        raise _wrong(value, name, "a path") from None
+    return _text(path, name, "a path")
 
 
 def _one_of(value: Any, name: str, names: tuple[str, ...]) -> int:

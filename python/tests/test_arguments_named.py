@@ -178,6 +178,43 @@ def test_parts_of_shards() -> None:
         kith.shards.finish(part._replace(indices=part.keys))
 
 
+def test_names_and_paths_with_a_nul(tmp_path: Path) -> None:
+    """No name is cut at one, and no file of a shorter name is read or written."""
+    job: Any = kith.groundtruth
+    of: Any
+
+    def plan(**how: Any) -> Any:
+        return kith.plan(9, 9, 9, 2, **how)
+
+    def graph(**how: Any) -> Any:
+        return kith.graph(POINTS, 2, **how)
+
+    for of, names in ((search, ("metric", "device", "path", "selector", "isa", "formula")), (graph, ("metric", "device", "isa")),
+                      (plan, ("metric", "machine", "type"))):
+        for name in names:
+            with pytest.raises(ValueError, match=f"^{name}: .*NUL"):
+                of(**{name: "cpu\0"})
+    file = str(tmp_path / "near\0.npz")
+    calls: list[Callable[..., Any]] = [lambda: kith.radius_csr(file, POINTS, None, 1.0),
+                                       lambda: kith.Index(POINTS).radius_csr(file, None, 1.0)]
+    for call in calls:
+        with pytest.raises(ValueError, match="^file: .*NUL"):
+            call()
+    job.init(tmp_path / "job", POINTS, k=1)
+    folder, asked = f"{tmp_path / 'job'}\0b", str(tmp_path / "points.npy")
+    np.save(asked, POINTS)
+    calls = [job.run, job.status, job.info, job.verify, job.merge, lambda at: job.run_unit(at, (0, 0)), lambda at: job.units(at),
+             lambda at: job.init(at, POINTS, k=1)]
+    for call in calls:
+        with pytest.raises(ValueError, match="^folder: .*NUL"):
+            call(folder)
+    for how, name in (({"points": asked + "\0"}, "points"), ({"points": [asked, asked + "\0"]}, "points"),
+                      ({"points": asked, "queries": asked + "\0"}, "queries"), ({"points": asked, "format": "npy\0"}, "format")):
+        with pytest.raises(ValueError, match=f"^{name}: .*NUL"):
+            job.init(tmp_path / "other", k=1, **how)
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "other") == ["job", "points.npy"]
+
+
 def test_ground_truth(tmp_path: Path) -> None:
     for points, name in ((POINTS[:0], "points: 0 rows"), (POINTS[:, :0], "points: 0 columns")):
         with pytest.raises(ValueError, match=name):
