@@ -48,8 +48,12 @@ def _wanted(k: Any, rows: int) -> int:
     """k, the neighbours of each of this many rows."""
     wanted = _integer(k, "k", 1)
     if wanted * rows >= 2**53:
-        raise MemoryError(f"k is {k}: so many neighbours of each of {rows} rows fit into no memory")
+        raise MemoryError(_too_many(wanted, rows))
     return wanted
+
+
+def _too_many(k: int, rows: int) -> str:
+    return f"k is {k}: so many neighbours of each of {rows} rows do not fit into memory"
 
 
 def _flag(value: Any, name: str) -> bool:
@@ -89,7 +93,7 @@ def _number(value: Any, name: str) -> float:
         return value
     if type(value) is not int:
         _refuse_masked(value, name)
-        if (isinstance(value, (bool, np.bool_, str, bytes, bytearray, complex)) or "complex" in element_name(value)
+        if (isinstance(value, (bool, np.bool_, str, bytes, bytearray, complex)) or "complex" in element_name(value, name)
                 or getattr(value, "ndim", None)):
             raise _wrong(value, name, "a number")
     try:
@@ -108,7 +112,7 @@ def _refuse_masked(array: Any, name: str) -> None:
 def _host(array: Any, name: str, kinds: str = "fiu", expected: str = "numbers") -> np.ndarray[Any, Any]:
     """A numpy array, C-contiguous, of the values of any library's or of a list's; all there, and of such kinds."""
     _refuse_masked(array, name)
-    if "complex" in element_name(array):
+    if "complex" in element_name(array, name):
         raise TypeError(f"{name}: expected {expected}, got {element_name(array)}")
     try:
         host = on_host(of_table(array, name))

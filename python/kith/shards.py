@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arguments import Progress, _flag, _float64, _host, _integer, _metric, _rows, _settings, _wanted, _wrong
+from ._arguments import Progress, _flag, _float64, _host, _integer, _metric, _rows, _settings, _too_many, _wanted, _wrong
 from ._arrays import readable
 from ._gradients import refuse_tracked
 from ._kinds import on_host
@@ -208,7 +208,10 @@ def _shard(shard: Any, first_point: int, queries: Any, first_query: int, k: int,
     points, asked = on_host(readable(shard, "shard")), on_host(readable(queries, "queries"))
     _rows(points, "shard")
     shape = _rows(asked, "queries"), _wanted(k, len(asked))
-    indices, keys = np.empty(shape, np.int64), np.empty(shape, np.float64)
+    try:
+        indices, keys = np.empty(shape, np.int64), np.empty(shape, np.float64)
+    except MemoryError as error:
+        raise MemoryError(_too_many(k, len(asked))) from error
     report = _core.search_shard(points, _integer(first_point, "first_point"), asked, first_query, k, metric, settings,
                                 indices, keys)
     told(missing, ("shard", report.nan_points, points), ("queries", report.nan_queries, asked))

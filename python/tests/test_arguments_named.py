@@ -215,6 +215,51 @@ def test_names_and_paths_with_a_nul(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir() if path.name != "other") == ["job", "points.npy"]
 
 
+def test_results_that_fit_nowhere() -> None:
+    index = kith.Index(POINTS)
+    for call in (lambda k: kith.search(POINTS, POINTS, k), lambda k: kith.graph(POINTS, k), lambda k: index.search(POINTS, k),
+                 lambda k: kith.shards.search(POINTS, 0, POINTS, k)):
+        for k in (2**48, 2**60):
+            with pytest.raises(MemoryError, match=f"^k is {k}"):
+                call(k)
+
+
+class OnDevice:
+    """An array that says where it lies on a device, and its shape."""
+
+    shape = 3, 4
+
+    def __init__(self, described: Any) -> None:
+        self.__cuda_array_interface__ = described
+
+
+@pytest.mark.parametrize("change", [
+    {"shape": "x"}, {"shape": None}, {"shape": 3}, {"shape": (-1, 4)}, {"typestr": "zz"}, {"typestr": None}, {"data": None}, {"data": 7},
+    {"data": ("a", False)}, {"strides": (4,)}, {"strides": "ab"}, {"stream": "x"}, "shape", "typestr", "data", None])
+def test_malformed_device_arrays(change: Any) -> None:
+    described: Any = {"shape": (3, 4), "typestr": "<f4", "data": (4096, False), "version": 3}
+    if isinstance(change, dict):
+        described.update(change)
+    elif change is None:
+        described = 3
+    else:
+        del described[change]
+    array = OnDevice(described)
+    for call, name in ((lambda: kith.search(array, POINTS, 1), "points"), (lambda: kith.search(POINTS, array, 1), "queries"),
+                       (lambda: kith.graph(array, 1), "points"), (lambda: kith.Index(array), "points"),
+                       (lambda: kith.distances(POINTS, array), "queries"), (lambda: kith.topk(array, 1), "values")):
+        with pytest.raises(TypeError, match=f"{name}.*__cuda_array_interface__"):
+            call()
+
+
+def test_arrays_without_memory() -> None:
+    array = OnDevice({"shape": (3, 4), "typestr": "<f4", "data": (0, False), "version": 3})
+    for call, name in ((lambda: kith.search(array, POINTS, 1), "points"), (lambda: kith.search(POINTS, array, 1), "queries"),
+                       (lambda: kith.graph(array, 1), "points"), (lambda: kith.topk(array, 1), "values")):
+        with pytest.raises(ValueError, match=f"^{name}: expected memory"):
+            call()
+
+
 def test_ground_truth(tmp_path: Path) -> None:
     for points, name in ((POINTS[:0], "points: 0 rows"), (POINTS[:, :0], "points: 0 columns")):
         with pytest.raises(ValueError, match=name):
