@@ -493,6 +493,16 @@ class Claims(Hostile):
         self.run_job("--quiet")
         self.assert_merged()
 
+    def test_rates_are_finite(self):
+        for changes in ({"pairs": 1e300, "seconds": 1e-300}, {"pairs": 1e27, "seconds": 1e-300}, {"pairs": 1e-300, "seconds": 1e9},
+                        {"pairs": 5e-324, "seconds": 5e-324}, {"pairs": 1.0, "seconds": 1e10}, {"pairs": 1e27, "seconds": 1e-3}):
+            self.claim(**changes)
+            status = self.status()
+            self.assertLess(status["distances_per_second"], 1e31, changes)
+            if status["seconds_left"] is not None:
+                self.assertLess(status["seconds_left"], 1e31, changes)
+            self.assertNotIn("inf", self.truth("status").stdout)
+
     def test_a_process_number_beyond_the_system(self):
         self.run_job("--quiet", "--units", 1)
         own = {"boot": pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip(), "host": socket.gethostname(),
