@@ -50,7 +50,8 @@ std::string pair_rate(double pairs, double seconds) {
 std::string duration(double seconds) {
     if (seconds < 1) return fmt::format("{:.3g} ms", seconds * 1000);
     if (seconds < 59.995) return fmt::format("{:.2f} s", seconds);
-    const auto whole = static_cast<std::int64_t>(std::llround(seconds));
+    constexpr double most = 1e15;  // which 64 bits hold
+    const auto whole = static_cast<std::int64_t>(std::llround(std::min(seconds, most)));
     if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
     return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }

@@ -68,9 +68,10 @@ struct JobInfo {
 };
 // Throws bad_file if the folder has no manifest, or a damaged one.
 KITH_EXPORT JobInfo info(const std::string& folder);
-// The files of points and queries outside the job's folder, with links resolved. A manifest names a file in its folder
-// by a relative path, and any other by its absolute path, as given to init(). In a job of untrusted origin, its author
-// chose these files. `strict` below rejects a job that has any.
+// The files of points and queries outside the job's folder, with links resolved, and the files and folders of the job
+// itself that are links to elsewhere. A manifest names a file in its folder by a relative path, and any other by its
+// absolute path, as given to init(). In a job of untrusted origin, its author chose these files. `strict` below rejects
+// a job that has any.
 KITH_EXPORT std::vector<std::string> files_outside(const JobInfo& job);
 // Every file that a job reads; results must not replace them.
 KITH_EXPORT std::vector<std::string> files_of(const JobInfo& job);
@@ -135,7 +136,7 @@ struct RunOptions {
     std::int64_t units = 0;  // stop after this many; 0: when all are done
     bool wait = true;        // for units that other workers hold, in case they die
     double lease = 60;       // seconds without a report after which others take this worker for dead, 0.5 to 86,400
-    bool strict = false;     // throws bad_file if the job reads files outside its folder
+    bool strict = false;     // throws bad_file if the job has files_outside()
     OnStep on_step{};
     std::function<void(const UnitDone&)> on_unit{};
 };
@@ -162,7 +163,7 @@ KITH_EXPORT bool run_unit(const std::string& folder, const WorkUnit& unit, const
 struct VerifyOptions {
     std::int64_t sample = 0;  // number of queries, evenly spaced, that are recomputed by a full scan
     Options search{};         // device, threads, memory, path, isa
-    bool strict = false;      // throws bad_file if the job reads files outside its folder
+    bool strict = false;      // throws bad_file if the job has files_outside()
     OnStep on_step{};
 };
 

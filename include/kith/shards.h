@@ -43,7 +43,8 @@ KITH_EXPORT PartialNeighbors graph_shard(const MatrixView& shard, std::int64_t f
                                          Report* report = nullptr, const Index* prepared = nullptr);
 
 // Reduces `into` to the k best of both, for the same queries, by (key, id). A neighbour in both is kept once, so the
-// order, grouping and repetition of merges do not matter. Throws invalid_argument if queries, k or dimensions differ.
+// order, grouping and repetition of merges do not matter. Throws invalid_argument if queries, k or dimensions differ,
+// or for rows that no search makes, as finish() does.
 KITH_EXPORT void merge(PartialNeighbors& into, const PartialNeighbors& other);
 
 // The neighbours with the distances that Options::metric reports, as f64 with Options::f64. The report is empty.

@@ -1,6 +1,7 @@
 """Arguments that calls share, as the core takes them."""
 from __future__ import annotations
 
+import os
 import reprlib
 from operator import index as index_of
 from typing import Any, Callable, Union
@@ -47,8 +48,12 @@ def _wanted(k: Any, rows: int) -> int:
     """k, the neighbours of each of this many rows."""
     wanted = _integer(k, "k", 1)
     if wanted * rows >= 2**53:
-        raise MemoryError(f"k is {k}: so many neighbours of each of {rows} rows fit into no memory")
+        raise MemoryError(_too_many(wanted, rows))
     return wanted
+
+
+def _too_many(k: int, rows: int) -> str:
+    return f"k is {k}: so many neighbours of each of {rows} rows do not fit into memory"
 
 
 def _flag(value: Any, name: str) -> bool:
@@ -60,9 +65,20 @@ def _flag(value: Any, name: str) -> bool:
 
 
 def _text(value: Any, name: str, expected: str = "a string") -> str:
-    if isinstance(value, str):
-        return value
-    raise _wrong(value, name, expected)
+    if not isinstance(value, str):
+        raise _wrong(value, name, expected)
+    if "\0" in value:  # where a C string ends
+        raise ValueError(f"{name}: {value!r} has a NUL character; expected {expected} without one")
+    return value
+
+
+def _path(value: Any, name: str) -> str:
+    """The name of a file or a folder, as the core takes it."""
+    try:
+        path = os.fsdecode(value)
+    except TypeError:
+        raise _wrong(value, name, "a path") from None
+    return _text(path, name, "a path")
 
 
 def _one_of(value: Any, name: str, names: tuple[str, ...]) -> int:
@@ -77,7 +93,7 @@ def _number(value: Any, name: str) -> float:
         return value
     if type(value) is not int:
         _refuse_masked(value, name)
-        if (isinstance(value, (bool, np.bool_, str, bytes, bytearray, complex)) or "complex" in element_name(value)
+        if (isinstance(value, (bool, np.bool_, str, bytes, bytearray, complex)) or "complex" in element_name(value, name)
                 or getattr(value, "ndim", None)):
             raise _wrong(value, name, "a number")
     try:
@@ -96,7 +112,7 @@ def _refuse_masked(array: Any, name: str) -> None:
 def _host(array: Any, name: str, kinds: str = "fiu", expected: str = "numbers") -> np.ndarray[Any, Any]:
     """A numpy array, C-contiguous, of the values of any library's or of a list's; all there, and of such kinds."""
     _refuse_masked(array, name)
-    if "complex" in element_name(array):
+    if "complex" in element_name(array, name):
         raise TypeError(f"{name}: expected {expected}, got {element_name(array)}")
     try:
         host = on_host(of_table(array, name))

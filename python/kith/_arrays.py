@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import math
+import reprlib
 import sys
 from array import array as _StandardArray
 from importlib import import_module
 from importlib.util import find_spec
+from operator import index as index_of
 from typing import Any
 
 import numpy as np
@@ -45,7 +47,17 @@ def readable(array: Any, name: str) -> Any:
         return _on_device_readable(array, name)
     if hasattr(array, "__array__"):
         return _numpy_readable(np.asarray(array), name)
+    if _has_buffer(array):  # ctypes, mmap
+        return _numpy_readable(of_sequence(array, name), name)
     return array
+
+
+def _has_buffer(array: Any) -> bool:
+    try:
+        memoryview(array).release()
+    except (TypeError, BufferError):
+        return False
+    return True
 
 
 def _apart(shape: Any, strides: Any) -> bool:
@@ -70,11 +82,11 @@ def given(array: Any, name: str, stream: int) -> tuple[Any, Any]:
     return read, _by_its_library(read, name, stream) if read is array else array_interface(read, name, stream)
 
 
-def element_name(array: Any) -> str:
-    """"float32", "bfloat16", ...: of any library's array."""
+def element_name(array: Any, name: str = "an array") -> str:
+    """"float32", "bfloat16", ...: of any library's array, which messages call `name`."""
     dtype = getattr(array, "dtype", None)
     if dtype is None and hasattr(array, "__cuda_array_interface__"):
-        dtype = np.dtype(array.__cuda_array_interface__["typestr"])
+        dtype = _of_device(array, name)["typestr"]
     return str(dtype).removeprefix("torch.")
 
 
@@ -163,19 +175,35 @@ def _dlpack_of(array: Any, stream: int) -> Any:
 _DLPACK_CUDA = (2, 13)  # kDLCUDA, kDLCUDAManaged
 
 
+def _of_device(array: Any, name: str) -> dict[str, Any]:
+    """__cuda_array_interface__, whose members are those of its description: shape and strides tuples, the type numpy's."""
+    described = array.__cuda_array_interface__
+    try:
+        shape, steps, (data, read_only) = tuple(map(index_of, described["shape"])), described.get("strides"), described["data"]
+        steps = None if steps is None else tuple(map(index_of, steps))
+        dtype = np.dtype(str(described["typestr"]))
+        stream = index_of(described.get("stream") or 0)
+        if any(size < 0 for size in shape) or steps is not None and len(steps) != len(shape) or stream < 0:
+            raise ValueError("of other sizes")
+        index_of(data or 0)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise TypeError(f"{name}: expected shape, typestr and data of an array in its __cuda_array_interface__ ({type(array).__name__}), got "
+                        f"{reprlib.repr(described)}") from error
+    return {**described, "shape": shape, "strides": steps, "data": (data or 0, read_only), "typestr": dtype}
+
+
 def _from_cuda_array_interface(array: Any, name: str, stream: int | None, writable: bool) -> Any:
     """Version 3 and before: https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html"""
-    described = array.__cuda_array_interface__
+    described = _of_device(array, name)
     if described.get("mask") is not None:
         raise ValueError(f"{name}: masked values; fill them (a point with NaN is never returned)")
     data, read_only = described["data"]
     if writable and read_only:
         raise TypeError(f"{name}: expected a writable array, got one that is read-only")
-    dtype = np.dtype(described["typestr"])
+    dtype = described["typestr"]
     if dtype.kind not in "fiub" or not dtype.isnative:
-        raise TypeError(f"{name}: no search in elements {described['typestr']!r} (bfloat16 is read by DLPack alone)")
-    shape = tuple(described["shape"])
-    steps = described.get("strides")
+        raise TypeError(f"{name}: no search in elements {dtype.str!r} (bfloat16 is read by DLPack alone)")
+    shape, steps = described["shape"], described["strides"]
     if steps is None:
         steps = [dtype.itemsize * math.prod(shape[axis + 1:]) for axis in range(len(shape))]
     if any(step % dtype.itemsize for step in steps):
@@ -252,8 +280,8 @@ def _widened(array: Any, name: str) -> Any:
 
 def _on_device_readable(array: Any, name: str) -> Any:
     """An array that says where it lies on a device and nothing else: integers to convert and views to copy are for another library."""
-    described = array.__cuda_array_interface__
-    shape, steps, size = described["shape"], described.get("strides"), np.dtype(described["typestr"]).itemsize
+    described = _of_device(array, name)
+    shape, steps, size = described["shape"], described["strides"], described["typestr"].itemsize
     in_place = steps is None or any(step % size for step in steps) or _apart(shape, [step // size for step in steps])
     if in_place and element_name(array) not in _WIDER:
         return array

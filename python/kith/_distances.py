@@ -64,7 +64,10 @@ def distances(points: Any, queries: Any = None, *, metric: str = "sqeuclidean", 
         rows, columns = _rows(queries, "queries"), _rows(points, "points")
         if out is not None and not kind_of(out).writable:
             raise TypeError(f"out: an array of {type(out).__module__.partition('.')[0]} cannot be written to")
-        result = kind.empty(like, rows, columns, "float64" if f64 else "float32") if out is None else out
+        try:
+            result = kind.empty(like, rows, columns, "float64" if f64 else "float32") if out is None else out
+        except MemoryError as error:
+            raise MemoryError(f"queries and points: the distances of {rows} x {columns} do not fit into memory") from error
         _core.distances(
             read_points, read_queries,
             _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start),

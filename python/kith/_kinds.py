@@ -64,8 +64,9 @@ class _CudaArrayInterface(_Numpy):
     """Arrays of a GPU that say where they lie and nothing else (numba's): results are numpy's, or go to out=."""
 
     def stream(self, like: Any) -> int:
-        stream = getattr(like, "__cuda_array_interface__", {}).get("stream")
-        return 0 if stream in (None, 1) else int(stream)  # 1: the default stream
+        described = getattr(like, "__cuda_array_interface__", None)
+        stream = described.get("stream") if isinstance(described, dict) else None
+        return 0 if stream in (None, 1) or not isinstance(stream, int) else stream  # 1: the default stream
 
 
 class _Torch:

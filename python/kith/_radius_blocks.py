@@ -8,7 +8,7 @@ import threading
 from typing import Any, Callable, Iterator, NamedTuple, Union
 
 from . import _core
-from ._arguments import Progress, _flag, _metric, _rows, _settings
+from ._arguments import Progress, _flag, _metric, _path, _rows, _settings
 from ._arrays import array_interface, readable
 from ._core import Report
 from ._gradients import refuse_tracked
@@ -156,7 +156,7 @@ def radius_csr(file: Path, points: Any, queries: Any, r: Any, *, open: bool = Fa
         array_interface(points, "points", stream),
         None if asked is None else array_interface(asked, "queries", stream), one, each, open, include_self,
         _metric(metric, p, inverse_covariance, variances, packed_bits, formula, start, "euclidean"),
-        _settings(f64, device, memory, threads, path, isa, stream, progress, missing=missing), os.fspath(file))
+        _settings(f64, device, memory, threads, path, isa, stream, progress, missing=missing), _path(file, "file"))
     return noted(report, missing, points, asked)
 
 
@@ -246,7 +246,7 @@ class RadiusBlockMethods(RadiusMethods):
         open, include_self = _flag(open, "open"), _flag(include_self, "include_self")  # noqa: A001
         report = self._core.radius_blocks(
             None if asked is None else array_interface(asked, "queries", stream), one, each, open, include_self,
-            _settings(f64, "auto", memory, threads, path, isa, stream, progress, missing=missing), os.fspath(file))
+            _settings(f64, "auto", memory, threads, path, isa, stream, progress, missing=missing), _path(file, "file"))
         return noted(report, missing, None, asked, self._nan_points)
 
 

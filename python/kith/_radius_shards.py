@@ -179,7 +179,7 @@ def merge_radius(*parts: RadiusPartial, metric: str = "euclidean", p: float = 2.
     """
     if not parts:
         raise ValueError("expected at least one part")
-    whole = [_whole(part) for part in parts]
+    whole = [_whole(part, f"parts[{i}]") for i, part in enumerate(parts)]
     for part in whole:
         if part.dimensions != whole[0].dimensions:
             raise ValueError(f"parts of {whole[0].dimensions} and of {part.dimensions} dimensions")
@@ -212,14 +212,25 @@ def _partial(shard: Any, first_point: int, queries: Any, first_query: int, r: An
     return RadiusPartial(_int64(indices), keys, _int64(offsets), int(points.shape[1]))
 
 
-def _whole(part: Any) -> RadiusPartial:
-    """With arrays as the core takes them."""
+def _whole(part: Any, name: str) -> RadiusPartial:
+    """With arrays as the core takes them, of rows that a search can have made."""
     if not isinstance(part, RadiusPartial):
-        raise _wrong(part, "parts", "RadiusPartial")
-    indices, offsets = (np.ascontiguousarray(_host(array, f"parts.{name}", "iu", "integers"), np.int64)
-                        for array, name in ((part.indices, "indices"), (part.offsets, "offsets")))
-    keys = np.ascontiguousarray(_float64(part.keys, "parts.keys"))
-    if (indices.ndim, keys.ndim, offsets.ndim) != (1, 1, 1) or not len(offsets) or offsets[0] or (np.diff(offsets) < 0).any() \
-            or not offsets[-1] == len(indices) == len(keys):
-        raise ValueError(f"parts: {len(indices)} indices and {len(keys)} keys; expected offsets from 0 up to their number")
-    return RadiusPartial(indices, keys, offsets, _integer(part.dimensions, "parts.dimensions"))
+        raise _wrong(part, name, "RadiusPartial")
+    indices, offsets = (np.ascontiguousarray(_host(array, f"{name}.{of}", "iu", "integers"), np.int64)
+                        for array, of in ((part.indices, "indices"), (part.offsets, "offsets")))
+    keys = np.ascontiguousarray(_float64(part.keys, f"{name}.keys"))
+    for of, array in (("indices", indices), ("keys", keys), ("offsets", offsets)):
+        if array.ndim != 1:
+            raise ValueError(f"{name}.{of}: expected 1 dimension, got {array.ndim}")
+    if not len(offsets) or offsets[0] or (np.diff(offsets) < 0).any() or not offsets[-1] == len(indices) == len(keys):
+        raise ValueError(f"{name}: {len(indices)} indices and {len(keys)} keys; expected offsets from 0 up to their number")
+    wrong = (indices < 0) | np.isnan(keys)
+    rises = (keys[1:] > keys[:-1]) | (keys[1:] == keys[:-1]) & (indices[1:] > indices[:-1])
+    inside = np.ones(len(keys), bool)  # of a row, and not its first
+    inside[offsets[:-1][offsets[:-1] < len(keys)]] = False
+    wrong[1:] |= inside[1:] & ~rises
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise ValueError(f"{name}: index {indices[at]} with key {keys[at]} in row {int(np.searchsorted(offsets, at, 'right')) - 1}; "
+                         "expected indices of at least 0, no NaN, and each row by ascending (key, index)")
+    return RadiusPartial(indices, keys, offsets, _integer(part.dimensions, f"{name}.dimensions", 1))

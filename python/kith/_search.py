@@ -6,7 +6,7 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _core, _gradients
-from ._arguments import Progress, _flag, _host, _integer, _metric, _out, _rows, _settings, _wanted
+from ._arguments import Progress, _flag, _host, _integer, _metric, _out, _rows, _settings, _too_many, _wanted
 from ._arrays import array_interface, given, readable
 from ._gradients import Form, tracked
 from ._kinds import Kind, kind_of, on_host
@@ -28,7 +28,10 @@ def _outputs(kind: Kind, like: Any, rows: int, k: int, dtype: str, out: Out) -> 
             if part is not None and not kind_of(part).writable:
                 raise TypeError(f"out: an array of {type(part).__module__.partition('.')[0]} cannot be written to")
         return distances, indices
-    return kind.empty(like, rows, k, dtype), kind.empty(like, rows, k, "int64")
+    try:
+        return kind.empty(like, rows, k, dtype), kind.empty(like, rows, k, "int64")
+    except MemoryError as error:
+        raise MemoryError(_too_many(k, rows)) from error
 
 
 def _neighbors(kind: Kind, like: Any, distances: Any, indices: Any, report: _core.Report, out: Out) -> Neighbors:

@@ -44,7 +44,8 @@ def _of_pandas(array: Any, name: str) -> Any:
         kinds = set(array.dtypes)
         if len(kinds) == 1 and isinstance(next(iter(kinds)), np.dtype) and next(iter(kinds)).kind in _NUMBERS:
             return array.to_numpy()
-        return _beside([_pandas_column(array.iloc[:, i], name, label, True) for i, label in enumerate(array.columns)],
+        among = len(array.columns) > 1
+        return _beside([_pandas_column(array.iloc[:, i], name, label, among) for i, label in enumerate(array.columns)],
                        len(array), name, array.columns)
     if isinstance(array, pandas.Series):
         return _pandas_column(array, name, array.name, False)
@@ -108,7 +109,8 @@ def of_objects(objects: Any, called: str, of_frame: bool = False) -> Any:
 def _of_pyarrow(array: Any, name: str) -> Any:
     pyarrow = sys.modules["pyarrow"]
     if isinstance(array, (pyarrow.Table, pyarrow.RecordBatch)):
-        return _beside([_arrow_values(array.column(i), f"{name}: column {label!r}", True)
+        among = array.num_columns > 1
+        return _beside([_arrow_values(array.column(i), f"{name}: column {label!r}", among)
                         for i, label in enumerate(array.schema.names)], array.num_rows, name, array.schema.names)
     if isinstance(array, (pyarrow.Array, pyarrow.ChunkedArray)):
         return _arrow_values(array, name, False)
@@ -171,7 +173,8 @@ def _of_polars(array: Any, name: str) -> Any:
         kinds = set(array.dtypes)
         if len(kinds) == 1 and _polars_number(next(iter(kinds))) and not sum(array.null_count().row(0)):
             return array.to_numpy()
-        return _beside([_polars_column(column, f"{name}: column {column.name!r}", True) for column in array.get_columns()],
+        among = array.width > 1
+        return _beside([_polars_column(column, f"{name}: column {column.name!r}", among) for column in array.get_columns()],
                        array.height, name, array.columns)
     if isinstance(array, polars.Series):
         return _polars_column(array, f"{name}: column {array.name!r}" if array.name else name, False)
@@ -267,8 +270,10 @@ def _rows_with_gaps(rows: Any, there: Any, called: str) -> Any:
 
 
 def _beside(columns: list[Any], rows: int, name: str, labels: Any) -> Any:
-    """Columns of several types in one that holds them all."""
+    """Columns of several types in one that holds them all; one of lists by itself has its rows."""
     if not columns:
         return np.empty((rows, 0), np.float32)
+    if len(columns) == 1 and columns[0].ndim == 2:
+        return columns[0]
     widest = np.result_type(*columns)
     return np.stack([_exact(column, widest, f"{name}: column {label!r}") for column, label in zip(columns, labels)], axis=1)

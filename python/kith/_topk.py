@@ -58,8 +58,10 @@ def topk(values: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool 
     """
     kind = kind_of(values)
     array = values if type(values) is np.ndarray else _array_of(kind, values)
+    if not hasattr(array, "shape"):
+        raise TypeError(f"values: expected an array, got {type(values).__name__}")
     dims, k, dim = len(array.shape), _integer(k, "k"), _integer(dim, "dim")
-    if "complex" in element_name(array):
+    if "complex" in element_name(array, "values"):
         raise TypeError(f"values: complex numbers have no order ({element_name(array)})")
     if dims == 0 or not -dims <= dim < dims:
         raise ValueError(f"dim is {dim}: the values have {dims} dimensions")

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, Optional, Sequence, Union
 import numpy as np
 
 from . import _core
-from ._arguments import Progress, _flag, _integer, _metric, _number, _out, _rows, _settings, _text, _wrong
+from ._arguments import Progress, _flag, _integer, _metric, _number, _out, _path, _rows, _settings, _text, _wrong
 from ._arrays import readable
 from ._containers import rows_of
 from ._kinds import on_host
@@ -488,10 +488,7 @@ def merge(folder: Folder, *, f64: bool = False, out: Out = None, progress: Progr
 
 
 def _folder(folder: Any) -> str:
-    try:
-        return os.fsdecode(folder)
-    except TypeError:
-        raise _wrong(folder, "folder", "a path") from None
+    return _path(folder, "folder")
 
 
 def _status(found: dict[str, Any]) -> Status:
@@ -503,6 +500,7 @@ def _files(rows: Any, name: str, folder: str, written: list[str]) -> list[str]:
     """The paths, or that of the array, which is written into the folder: a new file, added to `written`."""
     if isinstance(rows, (str, os.PathLike)):
         path = os.fspath(rows)
+        _path(path, name)
         held = rows_of(path, name) if isinstance(path, str) else None
         return [path] if held is None else _written(held, name, folder, written)
     if isinstance(rows, Sequence) and rows and all(isinstance(row, (str, os.PathLike)) for row in rows):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core
-from ._arguments import Progress, _flag, _float64, _host, _integer, _metric, _rows, _settings, _wanted, _wrong
+from ._arguments import Progress, _flag, _float64, _host, _integer, _metric, _rows, _settings, _too_many, _wanted, _wrong
 from ._arrays import readable
 from ._gradients import refuse_tracked
 from ._kinds import on_host
@@ -138,7 +138,7 @@ def merge(*parts: Partial) -> Partial:
     Raises
     ------
     ValueError
-        Where shapes or dimensions differ, or there is no part.
+        Where shapes or dimensions differ, there is no part, or a row that no search makes.
 
     Examples
     --------
@@ -150,10 +150,13 @@ def merge(*parts: Partial) -> Partial:
     """
     if not parts:
         raise ValueError("expected at least one part")
-    all_, *others = [_whole(part, "parts") for part in parts]
-    for part in others:
+    all_, *others = [_whole(part, f"parts[{i}]") for i, part in enumerate(parts)]
+    for i, part in enumerate(others, 1):
         if part.dimensions != all_.dimensions:
             raise ValueError(f"parts of {all_.dimensions} and of {part.dimensions} dimensions")
+        if part.indices.shape != all_.indices.shape:
+            (rows, k), (all_rows, all_k) = part.indices.shape, all_.indices.shape
+            raise ValueError(f"parts[{i}]: {rows} queries x {k}; expected {all_rows} x {all_k}, as parts[0] has")
         indices, keys = np.empty(all_.indices.shape, np.int64), np.empty(all_.keys.shape, np.float64)
         _core.merge_shards(all_.indices, all_.keys, part.indices, part.keys, indices, keys)
         all_ = Partial(indices, keys, all_.dimensions)
@@ -208,7 +211,10 @@ def _shard(shard: Any, first_point: int, queries: Any, first_query: int, k: int,
     points, asked = on_host(readable(shard, "shard")), on_host(readable(queries, "queries"))
     _rows(points, "shard")
     shape = _rows(asked, "queries"), _wanted(k, len(asked))
-    indices, keys = np.empty(shape, np.int64), np.empty(shape, np.float64)
+    try:
+        indices, keys = np.empty(shape, np.int64), np.empty(shape, np.float64)
+    except MemoryError as error:
+        raise MemoryError(_too_many(k, len(asked))) from error
     report = _core.search_shard(points, _integer(first_point, "first_point"), asked, first_query, k, metric, settings,
                                 indices, keys)
     told(missing, ("shard", report.nan_points, points), ("queries", report.nan_queries, asked))
@@ -216,8 +222,29 @@ def _shard(shard: Any, first_point: int, queries: Any, first_query: int, k: int,
 
 
 def _whole(part: Any, name: str) -> Partial:
-    """With arrays as the core takes them."""
+    """With arrays as the core takes them, of rows that a search can have made."""
     if not isinstance(part, Partial):
         raise _wrong(part, name, "Partial")
-    return Partial(_host(part.indices, f"{name}.indices", "iu", "integers").astype(np.int64, copy=False),
-                   _float64(part.keys, f"{name}.keys"), _integer(part.dimensions, f"{name}.dimensions"))
+    indices = _host(part.indices, f"{name}.indices", "iu", "integers").astype(np.int64, copy=False)
+    keys = _float64(part.keys, f"{name}.keys")
+    for of, array in (("indices", indices), ("keys", keys)):
+        if array.ndim != 2:
+            raise ValueError(f"{name}.{of}: expected 2 dimensions, got {array.ndim}")
+    if indices.shape != keys.shape:
+        raise ValueError(f"{name}: indices of shape {indices.shape} and keys of {keys.shape}; expected the same")
+    there = indices >= 0
+    _none_at(~(there | (indices == -1) & (keys == np.inf)), name, indices, keys, "expected an index of at least 0, or -1 with the key inf")
+    _none_at(np.isnan(keys), name, indices, keys, "expected no NaN")
+    rises = (keys[:, 1:] > keys[:, :-1]) | (keys[:, 1:] == keys[:, :-1]) & (indices[:, 1:] > indices[:, :-1])
+    _none_at(there[:, 1:] & ~(there[:, :-1] & rises), name, indices[:, 1:], keys[:, 1:],
+             "expected each row by ascending (key, index), and what is missing at its end")
+    ordered = np.sort(indices, axis=1)
+    _none_at((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0), name, ordered[:, 1:], None, "expected an index once in a row")
+    return Partial(indices, keys, _integer(part.dimensions, f"{name}.dimensions", 1))
+
+
+def _none_at(wrong: Any, name: str, indices: Any, keys: Any, expected: str) -> None:
+    if wrong.any():
+        row, place = map(int, np.argwhere(wrong)[0])
+        key = "" if keys is None else f" with key {keys[row, place]}"
+        raise ValueError(f"{name}: index {indices[row, place]}{key} in row {row}; {expected}")

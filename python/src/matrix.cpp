@@ -52,6 +52,12 @@ void expect_matrix(std::size_t dimensions, const char* name) {
     }
 }
 
+void expect_memory(const Block& block, const char* name) {
+    if (!block.data && block.rows > 0 && block.cols > 0) {
+        value_error("{}: expected memory of {} x {} elements, got the address 0", name, block.rows, block.cols);
+    }
+}
+
 Block block_of(const ArrayInterface& array, const char* name) {
     expect_matrix(array.shape.size(), name);
     return {reinterpret_cast<void*>(array.data),  // NOLINT: a pointer that Python knows as a number
@@ -81,11 +87,21 @@ Block block_of(const Array& array, const char* name) {
             *device};
 }
 
+// A memoryview where there is no DLPack: it has strides, which ctypes leaves out though they are asked for.
+nb::object with_strides(nb::handle object) {
+    if (nb::hasattr(object.type(), "__dlpack__") || PyCapsule_CheckExact(object.ptr())) return nb::borrow(object);
+    nb::object view = nb::steal(PyMemoryView_FromObject(object.ptr()));
+    if (view.is_valid()) return view;
+    PyErr_Clear();
+    return nb::borrow(object);
+}
+
 // The block of `object`, which `keeper` holds if it comes by DLPack or the buffer protocol.
 template <class Array>
 Block take(nb::handle object, const char* name, const char* expected, Array& keeper) {
     if (nb::isinstance<ArrayInterface>(object)) return block_of(nb::cast<const ArrayInterface&>(object), name);
-    if (!nb::try_cast(object, keeper, false)) type_error("{}: expected {}, got {}", name, expected, class_name(object));
+    if (!nb::try_cast(with_strides(object), keeper, false))
+        type_error("{}: expected {}, got {}", name, expected, class_name(object));
     return block_of(keeper, name);
 }
 
@@ -193,6 +209,7 @@ std::optional<Layout> layout_of(std::int64_t rows, std::int64_t cols, std::int64
 
 Matrix::Matrix(nb::handle array, const char* name) {
     const Block block = take(array, name, "an array (__dlpack__ or the buffer protocol)", array_);
+    expect_memory(block, name);
     const std::optional<ElementType> type = element_type(block.type);
     if (!type) type_error("{}: no search in elements {}", name, block.type);
     const auto [data, rows, cols, down, along, type_name, device] = block;
@@ -220,6 +237,7 @@ Output::Output(nb::handle array, const char* name, ElementType type, std::int64_
     const std::optional<ArrayInterface> tensor = described(array);
     const Block block =
         tensor ? block_of(*tensor, name) : take(writable_interface(array, name), name, "a writable array", array_);
+    expect_memory(block, name);
     if (block.rows != rows || block.cols != cols) {
         value_error("{}: expected shape ({}, {}), got ({}, {})", name, rows, cols, block.rows, block.cols);
     }

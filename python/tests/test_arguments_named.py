@@ -170,12 +170,94 @@ def test_outputs_that_are_read_only() -> None:
 def test_parts_of_shards() -> None:
     part = shard()
     for call in (kith.shards.merge, kith.shards.finish):
-        with pytest.raises(TypeError, match="^part(s|ial): expected Partial, got list"):
+        with pytest.raises(TypeError, match=r"^part(s\[0\]|ial): expected Partial, got list"):
             call([part, part])  # type: ignore[arg-type]
     lists = kith.shards.Partial(part.indices.tolist(), np.asfortranarray(part.keys), part.dimensions)
     np.testing.assert_array_equal(kith.shards.merge(lists, part).indices, part.indices)
     with pytest.raises(TypeError, match="^partial.indices: expected integers"):
         kith.shards.finish(part._replace(indices=part.keys))
+
+
+def test_names_and_paths_with_a_nul(tmp_path: Path) -> None:
+    """No name is cut at one, and no file of a shorter name is read or written."""
+    job: Any = kith.groundtruth
+    of: Any
+
+    def plan(**how: Any) -> Any:
+        return kith.plan(9, 9, 9, 2, **how)
+
+    def graph(**how: Any) -> Any:
+        return kith.graph(POINTS, 2, **how)
+
+    for of, names in ((search, ("metric", "device", "path", "selector", "isa", "formula")), (graph, ("metric", "device", "isa")),
+                      (plan, ("metric", "machine", "type"))):
+        for name in names:
+            with pytest.raises(ValueError, match=f"^{name}: .*NUL"):
+                of(**{name: "cpu\0"})
+    file = str(tmp_path / "near\0.npz")
+    calls: list[Callable[..., Any]] = [lambda: kith.radius_csr(file, POINTS, None, 1.0),
+                                       lambda: kith.Index(POINTS).radius_csr(file, None, 1.0)]
+    for call in calls:
+        with pytest.raises(ValueError, match="^file: .*NUL"):
+            call()
+    job.init(tmp_path / "job", POINTS, k=1)
+    folder, asked = f"{tmp_path / 'job'}\0b", str(tmp_path / "points.npy")
+    np.save(asked, POINTS)
+    calls = [job.run, job.status, job.info, job.verify, job.merge, lambda at: job.run_unit(at, (0, 0)), lambda at: job.units(at),
+             lambda at: job.init(at, POINTS, k=1)]
+    for call in calls:
+        with pytest.raises(ValueError, match="^folder: .*NUL"):
+            call(folder)
+    for how, name in (({"points": asked + "\0"}, "points"), ({"points": [asked, asked + "\0"]}, "points"),
+                      ({"points": asked, "queries": asked + "\0"}, "queries"), ({"points": asked, "format": "npy\0"}, "format")):
+        with pytest.raises(ValueError, match=f"^{name}: .*NUL"):
+            job.init(tmp_path / "other", k=1, **how)
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "other") == ["job", "points.npy"]
+
+
+def test_results_that_fit_nowhere() -> None:
+    index = kith.Index(POINTS)
+    for call in (lambda k: kith.search(POINTS, POINTS, k), lambda k: kith.graph(POINTS, k), lambda k: index.search(POINTS, k),
+                 lambda k: kith.shards.search(POINTS, 0, POINTS, k)):
+        for k in (2**48, 2**60):
+            with pytest.raises(MemoryError, match=f"^k is {k}"):
+                call(k)
+
+
+class OnDevice:
+    """An array that says where it lies on a device, and its shape."""
+
+    shape = 3, 4
+
+    def __init__(self, described: Any) -> None:
+        self.__cuda_array_interface__ = described
+
+
+@pytest.mark.parametrize("change", [
+    {"shape": "x"}, {"shape": None}, {"shape": 3}, {"shape": (-1, 4)}, {"typestr": "zz"}, {"typestr": None}, {"data": None}, {"data": 7},
+    {"data": ("a", False)}, {"strides": (4,)}, {"strides": "ab"}, {"stream": "x"}, "shape", "typestr", "data", None])
+def test_malformed_device_arrays(change: Any) -> None:
+    described: Any = {"shape": (3, 4), "typestr": "<f4", "data": (4096, False), "version": 3}
+    if isinstance(change, dict):
+        described.update(change)
+    elif change is None:
+        described = 3
+    else:
+        del described[change]
+    array = OnDevice(described)
+    for call, name in ((lambda: kith.search(array, POINTS, 1), "points"), (lambda: kith.search(POINTS, array, 1), "queries"),
+                       (lambda: kith.graph(array, 1), "points"), (lambda: kith.Index(array), "points"),
+                       (lambda: kith.distances(POINTS, array), "queries"), (lambda: kith.topk(array, 1), "values")):
+        with pytest.raises(TypeError, match=f"{name}.*__cuda_array_interface__"):
+            call()
+
+
+def test_arrays_without_memory() -> None:
+    array = OnDevice({"shape": (3, 4), "typestr": "<f4", "data": (0, False), "version": 3})
+    for call, name in ((lambda: kith.search(array, POINTS, 1), "points"), (lambda: kith.search(POINTS, array, 1), "queries"),
+                       (lambda: kith.graph(array, 1), "points"), (lambda: kith.topk(array, 1), "values")):
+        with pytest.raises(ValueError, match=f"^{name}: expected memory"):
+            call()
 
 
 def test_ground_truth(tmp_path: Path) -> None:

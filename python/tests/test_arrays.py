@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import array
+import ctypes
 import subprocess
 import sys
 import threading
@@ -162,6 +163,37 @@ def test_others() -> None:
         np.testing.assert_array_equal(kith.search(make(POINTS), make(QUERIES), 4).indices, INDICES)
 
 
+def ctypes_of(values: np.ndarray) -> Any:
+    """An array of ctypes, as multiprocessing.RawArray has: a buffer without strides."""
+    of_rows: Any = getattr(ctypes, {"f": "c_float", "d": "c_double"}[values.dtype.char])
+    for size in values.shape[::-1]:
+        of_rows = of_rows * size
+    return of_rows.from_buffer_copy(values.tobytes())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_buffers_without_strides(dtype: str) -> None:
+    points, queries = ctypes_of(POINTS.astype(dtype)), ctypes_of(QUERIES.astype(dtype))
+    for given, asked in ((points, queries), (points, QUERIES), (POINTS, queries)):
+        np.testing.assert_array_equal(kith.search(given, asked, 4).indices, INDICES)
+        np.testing.assert_array_equal(kith.Index(given).search(asked, 4).indices, INDICES)
+        np.testing.assert_array_equal(kith.radius(given, asked, 1.5, metric="euclidean").indices,
+                                      kith.radius(POINTS, QUERIES, 1.5, metric="euclidean").indices)
+        np.testing.assert_array_equal(kith.distances(given, asked), kith.distances(POINTS, QUERIES))
+    np.testing.assert_array_equal(kith.graph(points, 4).indices, kith.graph(POINTS, 4).indices)
+    np.testing.assert_array_equal(kith.topk(points, 4).indices, kith.topk(POINTS.astype(dtype), 4).indices)
+    out = ctypes_of(np.zeros((7, 4), np.float32)), np.empty((7, 4), np.int64)
+    assert kith.search(points, queries, 4, out=out).distances is out[0]
+    np.testing.assert_array_equal(np.asarray(out[0]), DISTANCES)
+
+
+def test_the_core_reads_buffers_without_strides() -> None:
+    """It computes them; what calls it may hand over a buffer as it is."""
+    index = _core.Index(ctypes_of(POINTS), _core.MetricSettings("sqeuclidean", 2.0, None, None, False, "", 0.0),
+                        _core.Settings(False, "cpu", 0, 0, "", "", "", 0, None, "ignore"))
+    assert (index.size, index.dimensions) == POINTS.shape
+
+
 def test_masked_values_are_refused() -> None:
     with pytest.raises(ValueError, match="points: masked"):
         kith.search(np.ma.masked_less(POINTS, 1), QUERIES, 4)
@@ -205,6 +237,8 @@ def test_missing_values() -> None:
     (np.int64(3), ValueError, "2 dimensions"),
     (np.zeros((3, 0), np.int64), ValueError, "columns"),
     (array.array("f", [1, 2, 3]), ValueError, "2 dimensions"),
+    ((ctypes.c_float * 20)(), ValueError, "expected 2 dimensions, got 1"),
+    ((ctypes.c_void_p * 20)(), ValueError, ""),
     ("points", TypeError, "expected an array"),
     (None, TypeError, "expected an array"),
     (np.zeros((3, 4), np.float32), ValueError, "columns"),

@@ -124,3 +124,54 @@ def test_radius_partial() -> None:
 def test_refused(call: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         call()
+
+
+@pytest.mark.parametrize("change, words", [
+    ({(0, 0): (None, np.nan)}, "expected no NaN"), ({(2, 1): (-7, None)}, "index -7 .*row 2"), ({(2, 3): (-7, np.inf)}, "index -7"),
+    ({(1, 3): (-1, 1e9)}, "index -1 with key 1000000000.0 in row 1"), ({(3, 0): (None, 1e9)}, "row 3.*ascending"),
+    ({(3, 1): (-1, np.inf)}, "row 3.*at its end"), ({(4, 3): (None, np.inf)}, None)])
+def test_parts_that_no_search_makes(change: dict[tuple[int, int], tuple[Any, Any]], words: str | None) -> None:
+    whole = kith.shards.search(POINTS[100:200], 100, QUERIES[5:], 4, missing="ignore")
+    part = whole._replace(indices=whole.indices.copy(), keys=whole.keys.copy())
+    for place, (index, key) in change.items():
+        part.indices[place] = part.indices[place] if index is None else index
+        part.keys[place] = part.keys[place] if key is None else key
+    calls: list[Any] = [(lambda: kith.shards.merge(whole, part), r"^parts\[1\]: "), (lambda: kith.shards.finish(part), "^partial: ")]
+    for call, name in calls:
+        if words is None:
+            call()
+            continue
+        with pytest.raises(ValueError, match=name + ".*" + words):
+            call()
+
+
+def test_parts_that_list_an_index_twice() -> None:
+    part = kith.shards.search(POINTS[100:200], 100, QUERIES[5:], 4, missing="ignore")
+    indices = part.indices.copy()
+    indices[7, 3] = indices[7, 1]
+    with pytest.raises(ValueError, match=f"^partial: index {indices[7, 1]} in row 7; expected an index once"):
+        kith.shards.finish(part._replace(indices=indices, keys=np.tile(np.arange(4.0), (15, 1))))
+
+
+def test_parts_of_other_shapes() -> None:
+    part = kith.shards.search(POINTS, 0, QUERIES, 4, missing="ignore")
+    for change, words in (({"keys": part.keys[0]}, "keys: expected 2 dimensions, got 1"), ({"indices": part.indices[0]}, "indices: expected 2"),
+                          ({"keys": part.keys[:, :2]}, "expected the same"), ({"dimensions": 0}, "dimensions")):
+        with pytest.raises(ValueError, match=r"^partial\.?.*" + words):
+            kith.shards.finish(part._replace(**change))
+        with pytest.raises(ValueError, match=r"^parts\[1\]\.?.*" + words):
+            kith.shards.merge(part, part._replace(**change))
+
+
+@pytest.mark.parametrize("change, words", [({"keys": np.nan}, "nan"), ({"indices": -1}, "index -1"), ({"keys": 1e9}, "ascending")])
+def test_rows_within_a_radius_that_no_search_makes(change: dict[str, float], words: str) -> None:
+    whole = kith.shards.radius(POINTS, 0, QUERIES, 4.0, missing="ignore")
+    assert len(whole.keys) > 40
+    (name, value), = change.items()
+    array = getattr(whole, name).copy()
+    array[whole.offsets[3]] = value
+    with pytest.raises(ValueError, match=r"^parts\[1\]: .*row 3.*expected") as caught:
+        kith.shards.merge_radius(whole, whole._replace(**{name: array}))
+    assert words in str(caught.value)
+    with pytest.raises(ValueError, match=r"^parts\[0\].offsets: expected 1 dimension"):
+        kith.shards.merge_radius(whole._replace(offsets=whole.offsets[None]))

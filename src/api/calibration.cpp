@@ -2,12 +2,14 @@
 // machine's rates.
 #include "api/calibration.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
@@ -29,22 +31,48 @@ namespace {
 
 constexpr std::size_t most_bytes = std::size_t{1} << 20;
 
-struct CloseFile {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-};
-using FilePtr = std::unique_ptr<std::FILE, CloseFile>;
-
 [[noreturn]] void fail(const std::string& file, const std::string& what) {
     throw Error(ErrorCode::bad_file, fmt::format("{}: {}", file, what));
 }
 
+// An owned file descriptor.
+class File {
+public:
+    // Does not wait for the writer of a pipe.
+    explicit File(const std::string& path)
+        : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
+    ~File() {
+        if (descriptor_ >= 0) ::close(descriptor_);
+    }
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+    int get() const { return descriptor_; }
+
+private:
+    int descriptor_;
+};
+
 std::string contents(const std::string& file) {
-    const FilePtr input(std::fopen(file.c_str(), "rbe"));
-    if (!input) fail(file, fmt::format("cannot be read: {}", std::strerror(errno)));
-    std::string text(most_bytes + 1, '\0');
-    text.resize(std::fread(text.data(), 1, text.size(), input.get()));
-    if (std::ferror(input.get()))
+    const auto unreadable = [&] {
         fail(file, fmt::format("cannot be read: {}", std::strerror(errno)));
+    };
+    struct stat status {};
+    // Checked first, because opening some devices acts on them.
+    if (::stat(file.c_str(), &status) != 0) unreadable();
+    if (!S_ISREG(status.st_mode)) fail(file, "expected a regular file, written by kith calibrate");
+    const File input(file);
+    if (input.get() < 0 || ::fstat(input.get(), &status) != 0) unreadable();
+    if (!S_ISREG(status.st_mode)) fail(file, "expected a regular file, written by kith calibrate");
+    std::string text(most_bytes + 1, '\0');
+    std::size_t size = 0;
+    while (size < text.size()) {
+        const ssize_t got = ::read(input.get(), text.data() + size, text.size() - size);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) unreadable();
+        if (got == 0) break;
+        size += static_cast<std::size_t>(got);
+    }
+    text.resize(size);
     if (text.size() > most_bytes)
         fail(file, "is no machine's file: it has more than a million bytes");
     return text;
@@ -104,8 +132,9 @@ std::unique_ptr<Found> find() {
     if (c.file.empty()) return found;
     if (!c.asked) {
         // A missing file is the usual case.
-        const FilePtr there(std::fopen(c.file.c_str(), "rbe"));
-        if (!there && (errno == ENOENT || errno == ENOTDIR)) return found;
+        struct stat status {};
+        if (::stat(c.file.c_str(), &status) != 0 && (errno == ENOENT || errno == ENOTDIR))
+            return found;
     }
     try {
         found->rates = read(c.file);

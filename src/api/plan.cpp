@@ -20,16 +20,36 @@ namespace kith {
 
 namespace {
 
+// The planner multiplies sizes by bytes and by vectors of a tile: within these, which no memory
+// holds, all products stay in 64 bits.
+constexpr int dimension_bits = 48, element_bits = 56;
+
 void positive(std::int64_t value, const char* what) {
     if (value < 1) refuse("{}: {}; expected at least 1", what, value);
 }
 
-// Without points: metric parameters that depend on them are not checked.
-planner::Request requested(const Shape& shape, const Options& options) {
+// A matrix of `rows` x `cols`.
+void addressable(std::int64_t rows, const char* what, std::int64_t cols, const char* of) {
+    if (rows > (std::int64_t{1} << element_bits) / cols)
+        refuse("{0}: {1}; expected at most 2^{2} elements, {0} x {3}, with {3} {4}", what, rows,
+               element_bits, of, cols);
+}
+
+void check_sizes(const Shape& shape) {
     positive(shape.n, "n");
     positive(shape.q, "q");
     positive(shape.d, "d");
     positive(shape.k, "k");
+    if (shape.d > std::int64_t{1} << dimension_bits)
+        refuse("d: {}; expected at most 2^{}", shape.d, dimension_bits);
+    addressable(shape.n, "n", shape.d, "d");
+    addressable(shape.q, "q", shape.d, "d");
+    addressable(shape.k, "k", shape.q, "q");
+}
+
+// Without points: metric parameters that depend on them are not checked.
+planner::Request requested(const Shape& shape, const Options& options) {
+    check_sizes(shape);
     api::check_searchable(shape.type, "type");
     api::check_parameters(options.metric, shape.type);
     MetricSpec metric;
@@ -113,6 +133,7 @@ std::vector<GraphSchedule> graph_schedules(const Shape& shape, const Options& op
 MeasuredTime measured_time(const std::string& machine, const Shape& shape, const Options& options,
                            const Plan& plan) {
     return api::guarded([&]() -> MeasuredTime {
+        check_sizes(shape);
         std::optional<planner::KnownMachine> named;
         if (!machine.empty()) named = api::machine_named(machine);
         const planner::KnownMachine* const known = named ? &*named : api::calibrated();
@@ -132,6 +153,7 @@ Plan plan_select(std::int64_t rows, std::int64_t cols, std::int64_t k, ElementTy
         positive(rows, "rows");
         positive(cols, "cols");
         positive(k, "k");
+        addressable(rows, "rows", cols, "cols");
         MatrixView shape;
         shape.rows = rows;
         shape.cols = cols;

@@ -124,6 +124,22 @@ private:
     std::vector<std::string> files_;
 };
 
+// The files and folders of a job in its own folder, and the links within these. `id` is the job's.
+std::vector<std::string> own_files(const std::string& folder, const std::string& id) {
+    std::vector<std::string> files{manifest_path(folder), numbers_path(folder, id)};
+    for (const char* part : {"/units", "/claims"}) {
+        const std::string inner = folder + part;
+        files.push_back(inner);
+        std::error_code failed;
+        std::filesystem::directory_iterator entry(inner, failed);
+        for (; !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed)) {
+            std::error_code ignored;
+            if (entry->is_symlink(ignored)) files.push_back(entry->path().string());
+        }
+    }
+    return files;
+}
+
 }  // namespace
 
 std::vector<std::string> names_in(const std::string& folder) {
@@ -177,8 +193,9 @@ void write_job(const Job& job) {
     unpublished.keep();
 }
 
-Job read_job(const std::string& folder) {
+Job read_job(const std::string& folder, bool strict) {
     Manifest manifest = parse_manifest(manifest_bytes(folder), folder, manifest_path(folder));
+    if (strict) require_inside(manifest.job);
     if (manifest.numbers_checksum) read_numbers(manifest.job, *manifest.numbers_checksum);
     return std::move(manifest.job);
 }
@@ -221,17 +238,22 @@ std::vector<std::string> files_outside(const JobInfo& job) {
     const std::filesystem::path folder = std::filesystem::weakly_canonical(job.folder, unknown);
     std::vector<std::string> outside;
     std::set<std::string> seen;
-    for (const RowFiles* rows : {&job.base, &job.queries}) {
-        for (const std::string& file : rows->paths) {
-            if (!seen.insert(file).second) continue;
-            const std::string named = io::parse_source(file).location.file;
-            const std::filesystem::path path = std::filesystem::weakly_canonical(named, failed);
-            const bool inside =
-                std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first ==
-                folder.end();
-            if (unknown || failed || !inside) outside.push_back(file);
-        }
-    }
+    const auto look = [&](const std::string& file, const std::string& named) {
+        if (!seen.insert(file).second) return;
+        const std::filesystem::path path = std::filesystem::weakly_canonical(named, failed);
+        const bool inside =
+            std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first ==
+            folder.end();
+        // A canonical path that is a link leads to nothing yet.
+        std::error_code ignored;
+        if (unknown || failed || !inside || std::filesystem::is_symlink(path, ignored))
+            outside.push_back(file);
+    };
+    for (const RowFiles* rows : {&job.base, &job.queries})
+        for (const std::string& file : rows->paths)
+            look(file, io::parse_source(file).location.file);
+    if (unknown) return outside;
+    for (const std::string& file : own_files(job.folder, job.id)) look(file, file);
     return outside;
 }
 

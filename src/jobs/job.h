@@ -58,9 +58,10 @@ struct Job {
 
 // Creates the folder and writes the manifest. Throws invalid_argument if it already has one.
 void write_job(const Job& job);
-// Throws bad_file if the folder has no manifest, or a damaged one.
-Job read_job(const std::string& folder);
-// Throws bad_file, naming the first, if the job reads files outside its folder.
+// Throws bad_file if the folder has no manifest, or a damaged one; if `strict`, what
+// require_inside() throws.
+Job read_job(const std::string& folder, bool strict = false);
+// Throws bad_file, naming the first, if the job has files outside its folder.
 void require_inside(const Job& job);
 // The public description of a job.
 JobInfo info_of(const Job& job);

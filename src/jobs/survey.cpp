@@ -15,6 +15,8 @@ namespace {
 
 // Assumed for claims without a lease.
 constexpr double unknown_lease = 60;
+// Seconds of work from which a claim tells a rate.
+constexpr double shortest_measured = 1e-3;
 
 // The unit with this name; none if the job has no such unit.
 std::optional<WorkUnit> unit_of(const Job& job, const std::string& name) {
@@ -73,7 +75,7 @@ Status Surveyor::look(bool tidy) {
         }
         if (!claim.stale) {
             survey.pairs_done += claim.standing.share * job_.pairs(*unit);
-            if (claim.standing.seconds > 0)
+            if (claim.standing.pairs >= 1 && claim.standing.seconds >= shortest_measured)
                 survey.rate += claim.standing.pairs / claim.standing.seconds;
         }
         survey.workers.push_back(worker_of(claim, *unit));

@@ -125,8 +125,7 @@ Verification verify(const std::string& folder, const VerifyOptions& asked) {
     const machine::FloatState state;
     if (asked.sample < 0) throw Error(ErrorCode::invalid_argument, "sample: expected at least 0");
     Stop stop(asked.on_step);
-    const Job job = read_job(folder);
-    if (asked.strict) require_inside(job);
+    const Job job = read_job(folder, asked.strict);
     Options options = unit_options(job, asked.search);
     if (options.path.empty()) options.path = name(Path::exact);
     options.progress = [&](const Progress&) { return stop.goes_on(); };

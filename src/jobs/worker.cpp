@@ -37,8 +37,7 @@ void sleep(double seconds) {
 }
 
 Job checked_job(const std::string& folder, bool strict, Stop& stop) {
-    Job job = read_job(folder);
-    if (strict) require_inside(job);
+    Job job = read_job(folder, strict);
     require_same_files(job.base, stop);
     if (!job.graph) require_same_files(job.queries, stop);
     return job;

@@ -132,6 +132,8 @@ class Front(Cli):
         self.assertIn("busiest", kith(*several).stdout)
         self.assertEqual([s["devices"] for s in json.loads(kith(*several, "--json").stdout)["schedules"]], list(range(1, 9)))
         self.assert_error(kith("plan", "-n", 10, "-q", 10, "-d", 0, "-k", 1, code=2))
+        for d, element in ((2**61, "f32"), (2**62, "u8"), (2**60, "f64")):
+            self.assert_error(kith("plan", "-n", 10, "-q", 10, "-d", d, "-k", 1, "--type", element, code=2), "d: ", str(d))
         self.assert_error(kith("plan", "-n", 10, "-q", 10, "-d", 4, "-k", 1, "--type", "f20", code=2), "f20", "f32")
         # Paths of one GPU have the schedule of one; that of a graph in grids says so of itself.
         if not has_papers():

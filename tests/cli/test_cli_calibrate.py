@@ -86,6 +86,19 @@ class Calibrate(Cli):
         self.assert_error(self.kith(*PLAN, KITH_MACHINE=str(absent), code=2), "KITH_MACHINE", str(absent))
         self.assert_error(self.kith(*PLAN, "--machine", "h1000", code=2), "h1000", "h100", "kith calibrate")
 
+    def test_what_is_no_file_is_refused_and_not_waited_for(self):
+        fifo, folder = self.home / "pipe.json", self.home / "folder.json"
+        os.mkfifo(fifo)
+        folder.mkdir()
+        for path in (fifo, folder, pathlib.Path("/dev/zero")):
+            words = (str(path), "regular file")
+            self.assert_error(self.kith(*PLAN, KITH_MACHINE=str(path), code=2), "KITH_MACHINE", *words)
+            self.assert_error(self.kith(*PLAN, "--machine", path, code=2), *words)
+        os.mkfifo(self.file)
+        done = self.kith(*PLAN)
+        self.assertEqual(done.stderr.count("warning"), 1, done.stderr)
+        self.assertIn("regular file", done.stderr)
+
     def test_a_broken_file_of_the_folder_is_a_warning_once(self):
         for text in ("", "{", "[1, 2]"):
             self.file.write_text(text)

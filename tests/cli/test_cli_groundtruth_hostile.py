@@ -341,6 +341,41 @@ class Paths(Hostile):
         self.put(manifest)
         self.assert_error(self.truth("run", "--strict", code=2), "grid.npy:0:200")
 
+    def test_strict_looks_at_the_jobs_own_files(self):
+        """What is read or written by a link of the folder lies outside as well."""
+        shutil.rmtree(self.job)
+        self.job.mkdir()
+        shutil.copy(self.at("grid.npy"), self.job / "grid.npy")
+        self.init("-b", self.job / "grid.npy", "--graph", "-k", 9, "-m", "seuclidean")
+        self.run_job("--quiet", "--strict")
+        elsewhere = self.at("elsewhere")
+        elsewhere.mkdir()
+        unit = self.units()[0]
+        (self.job / "claims" / unit.name).write_text("{}")
+        kept = unit.read_bytes()
+        for path in (self.path, next(self.job.glob("metric-*.npy")), self.job / "units", self.job / "claims", unit,
+                     self.job / "claims" / unit.name):
+            there = elsewhere / path.name
+            path.rename(there)
+            for target in (there, self.at("grid.npy").parent / "no" / "such"):
+                path.symlink_to(target)
+                if target == there:
+                    self.assertEqual(self.status()["outside"], [str(path)])
+                elif path.name in ("manifest.json", "units") or path.name.startswith("metric"):
+                    path.unlink()
+                    continue
+                for verb in (("run", "--device", "cpu"), ("verify",)):
+                    self.assert_error(self.truth(*verb, "--strict", code=2), str(path))
+                path.unlink()
+            there.rename(path)
+        self.assertEqual(self.status()["outside"], [])
+        # Nothing of a stranger's folder is renamed.
+        (self.job / "units").rename(elsewhere / "units")
+        (self.job / "units").symlink_to(elsewhere / "units")
+        (elsewhere / "units" / unit.name).write_bytes(kept[:-1])
+        self.truth("verify", "--strict", code=2)
+        self.assertEqual((elsewhere / "units" / unit.name).read_bytes(), kept[:-1])
+
     def test_a_path_from_the_folder_stays_in_it(self):
         for path in ("../grid.npy", "../../etc/passwd", "units/../../grid.npy", "..", "", "a\0b", "x" * 10000):
             self.put(changed(self.manifest, ("base", "files", 0, "path"), path))
@@ -457,6 +492,16 @@ class Claims(Hostile):
         os.utime(path, (1, 1))
         self.run_job("--quiet")
         self.assert_merged()
+
+    def test_rates_are_finite(self):
+        for changes in ({"pairs": 1e300, "seconds": 1e-300}, {"pairs": 1e27, "seconds": 1e-300}, {"pairs": 1e-300, "seconds": 1e9},
+                        {"pairs": 5e-324, "seconds": 5e-324}, {"pairs": 1.0, "seconds": 1e10}, {"pairs": 1e27, "seconds": 1e-3}):
+            self.claim(**changes)
+            status = self.status()
+            self.assertLess(status["distances_per_second"], 1e31, changes)
+            if status["seconds_left"] is not None:
+                self.assertLess(status["seconds_left"], 1e31, changes)
+            self.assertNotIn("inf", self.truth("status").stdout)
 
     def test_a_process_number_beyond_the_system(self):
         self.run_job("--quiet", "--units", 1)

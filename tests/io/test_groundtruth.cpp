@@ -319,6 +319,28 @@ TEST_F(JobOfOthers, UnitIsAResultOfItsShard) {
     EXPECT_FALSE(reads_with(6, last, none));  // behind one that is missing
 }
 
+TEST_F(JobOfOthers, UnitOfAGraphListsNoRowItself) {
+    options_.queries = "";
+    options_.graph = true;
+    const std::string graph = folder_ + "/graph";
+    groundtruth::init(graph, options_);
+    EXPECT_TRUE(groundtruth::run(graph).status.is_complete());
+    const groundtruth::Job job = groundtruth::read_job(graph);
+    const WorkUnit unit{0, 1};
+    PartialNeighbors found = groundtruth::read_unit(job, unit).value();
+    const std::int64_t own = job.block(unit).first + 2;
+    ASSERT_LT(own, job.shard(unit).rows);
+    found.ids[2 * k] = own;
+    found.keys[2 * k] = -1;
+    groundtruth::write_unit(job, unit, found);
+    try {
+        groundtruth::read_unit(job, unit);
+        ADD_FAILURE();
+    } catch (const groundtruth::DamagedUnit& error) {
+        EXPECT_NE(std::string::npos, std::string(error.what()).find("row 2 lists itself")) << error.what();
+    }
+}
+
 TEST_F(JobOfOthers, UnitReplacesALink) {
     const std::string own = folder_ + "/own";
     std::ofstream(own) << "of somebody else";

@@ -118,6 +118,32 @@ std::string refused(Call call) {
     return "not refused";
 }
 
+TEST(Shards, RefuseRowsThatNoSearchMakes) {
+    const float points[] = {3, 1, 2, 4};
+    const kith::MatrixView view = kith::view(points, 4, 1);
+    kith::Options options;
+    options.device = "cpu";
+    const kith::PartialNeighbors whole = kith::search_shard(view, 0, view, 3, options);
+    constexpr double none = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+    struct Change {
+        std::size_t at;
+        std::int64_t id;
+        double key;
+    };
+    for (const Change& c : {Change{3, 1, nan}, {3, -7, none}, {3, -1, 0}, {3, -1, none}, {3, 1, 9}, {4, 1, 0}}) {
+        kith::PartialNeighbors changed = whole, into = whole;
+        changed.ids[c.at] = c.id;
+        changed.keys[c.at] = c.key;
+        for (const std::string& message :
+             {refused([&] { kith::finish(changed, options); }), refused([&] { kith::merge(into, changed); })})
+            EXPECT_NE(std::string::npos, message.find("of row 1; expected ids"))
+                << c.at << ' ' << c.id << ' ' << c.key << message;
+    }
+    kith::PartialNeighbors far = whole;
+    far.keys[5] = none;
+    EXPECT_EQ(whole.ids, kith::finish(far, options).ids);
+}
+
 TEST(Shards, RefuseWhatTheyCannotMerge) {
     const float points[] = {3, 1, 2, 4};
     const kith::MatrixView view = kith::view(points, 2, 2);

@@ -254,6 +254,23 @@ TEST(Verify, Distances) {
     EXPECT_EQ(1, v.only_distances);
     EXPECT_EQ(2, v.first_wrong.front().place);
 
+    // The order of the contract knows one zero.
+    for (const auto type : {DistancesCompared::f32, DistancesCompared::f64}) {
+        Lattice own(60, 60, 3);
+        for (std::size_t i = 0; i < own.points.size(); ++i) own.points[i] += 0.1f * static_cast<float>(i % 7);
+        own.queries = own.points;
+        own.options.f64 = type == DistancesCompared::f64;
+        const Neighbors two = kith::search(own.x(), own.y(), 2, own.options);
+        std::vector<double> zeros(two.distances.begin(), two.distances.end());
+        if (own.options.f64) zeros = two.distances64;
+        std::ranges::replace(zeros, 0.0, -0.0);
+        EXPECT_LE(60, std::ranges::count(zeros, 0.0));
+        v = own.judged(FoundNeighbors(kith::view(two.ids.data(), 60, 2), kith::view(zeros.data(), 60, 2)));
+        EXPECT_EQ(type, v.compared);
+        EXPECT_EQ(std::make_pair(std::int64_t{120}, std::int64_t{0}), std::make_pair(v.distances, v.different));
+        EXPECT_TRUE(v.is_exact());
+    }
+
     for (float& d : found.distances) d = 777;
     v = c.judged(found);
     EXPECT_FALSE(v.is_exact());

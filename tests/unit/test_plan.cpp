@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "built_selectors.h"
@@ -1070,6 +1071,44 @@ TEST(MeasuredMachines, KnowOrdinarySearches) {
                     }
                 }
             }
+        }
+    }
+}
+
+// Bytes of a row, of the points, of a result beyond 64 bits wrap, to 0 for one; none of them is planned.
+TEST(Plan, RefusesSizesThatNoMemoryHolds) {
+    constexpr std::int64_t few = 10, most = INT64_MAX, bit = 1;
+    const auto refused = [](const char* name, std::int64_t n, std::int64_t q, std::int64_t d, std::int64_t k) {
+        for (const kith::ElementType type : {kith::ElementType::f32, kith::ElementType::f64, kith::ElementType::u8}) {
+            kith::Options cpu;
+            cpu.device = "cpu";
+            const kith::Shape shape{n, q, d, k, type, false};
+            for (const auto& make : {std::function<void()>([&] { kith::plan(shape, cpu); }),
+                                     std::function<void()>([&] { kith::plan_on("h100", shape, {}); }),
+                                     std::function<void()>([&] { kith::measured_time("h100", shape, {}, {}); })}) {
+                try {
+                    make();
+                    ADD_FAILURE() << name << ": planned";
+                } catch (const kith::Error& error) {
+                    EXPECT_EQ(kith::ErrorCode::invalid_argument, error.code());
+                    EXPECT_TRUE(std::string(error.what()).starts_with(name)) << error.what();
+                }
+            }
+        }
+    };
+    for (const std::int64_t d : {bit << 60, bit << 61, bit << 62, most, (bit << 48) + 1})
+        refused("d: ", few, few, d, 1);
+    for (const std::int64_t n : {bit << 61, most, (bit << 53) + 1}) refused("n: ", n, few, 8, 1);
+    for (const std::int64_t q : {bit << 61, most, (bit << 53) + 1}) refused("q: ", few, q, 8, 1);
+    for (const std::int64_t k : {bit << 61, most, bit << 56}) refused("k: ", few, few, 8, k);
+    EXPECT_THROW(kith::plan_select(bit << 40, bit << 40, 1), kith::Error);
+    kith::Options cpu;
+    cpu.device = "cpu";
+    for (const std::int64_t d : {bit << 48, bit << 44}) {
+        try {
+            kith::plan({bit, bit, d, 1, kith::ElementType::f32, false}, cpu);
+        } catch (const kith::Error& error) {
+            EXPECT_EQ(kith::ErrorCode::out_of_memory, error.code()) << error.what();
         }
     }
 }

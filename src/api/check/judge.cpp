@@ -180,10 +180,7 @@ bool DistanceJudge::agree(double found, double canonical) {
     ++distances_;
     const auto a = static_cast<float>(found), b = static_cast<float>(canonical);
     const bool wide = how_ == DistancesCompared::f64;
-    const bool same =
-        wide ? std::bit_cast<std::uint64_t>(found) == std::bit_cast<std::uint64_t>(canonical)
-             : std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
-    if (same) return true;
+    if (wide ? found == canonical : a == b) return true;  // -0 equals 0
     if (!std::isnan(found)) {
         largest_ulp_ =
             std::max(largest_ulp_, wide ? ulp_between<double, std::uint64_t>(found, canonical)

@@ -2,6 +2,7 @@
 #include "kith/shards.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "api/check/magnitudes.h"
@@ -119,6 +120,23 @@ void check_partial(const PartialNeighbors& partial, const char* what) {
     if (partial.queries < 0 || partial.ids.size() != cells || partial.keys.size() != cells)
         refuse("{}: {} ids and {} keys; expected {} queries x {} of each", what, partial.ids.size(),
                partial.keys.size(), partial.queries, partial.k);
+    for (std::int64_t row = 0; row < partial.queries; ++row) {
+        const std::int64_t* const ids = partial.ids.data() + row * partial.k;
+        const double* const keys = partial.keys.data() + row * partial.k;
+        for (std::int64_t i = 0; i < partial.k; ++i) {
+            const bool is_none = ids[i] == -1 && keys[i] == no_key;
+            const bool is_point = ids[i] >= 0 && !std::isnan(keys[i]);
+            const bool is_next =
+                i == 0 || is_none ||
+                (ids[i - 1] >= 0 &&
+                 (keys[i - 1] < keys[i] || (keys[i - 1] == keys[i] && ids[i - 1] < ids[i])));
+            if ((is_none || is_point) && is_next) continue;
+            refuse(
+                "{}: id {} with key {} at place {} of row {}; expected ids of at least 0 by "
+                "ascending (key, id), and then -1 with inf",
+                what, ids[i], keys[i], i, row);
+        }
+    }
 }
 
 }  // namespace

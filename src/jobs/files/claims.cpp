@@ -13,7 +13,6 @@
 #include <condition_variable>
 #include <cstring>
 #include <ctime>
-#include <limits>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -31,6 +30,8 @@ namespace {
 constexpr double renewals = 5;
 // A claim is one line; a longer file is not a claim.
 constexpr std::int64_t longest_claim = 4096, most_claim_values = 64;
+// A worker has not been at more, whoever wrote its claim.
+constexpr double most_pairs = 1e27, most_seconds = 1e10;
 // Names of other files in the folder contain this.
 constexpr const char* beside = ".of-";
 
@@ -117,12 +118,11 @@ std::string claim_text(const Standing& standing, double lease) {
 }  // namespace
 
 ClaimText parse_claim(std::string_view text) {
-    constexpr double most = std::numeric_limits<double>::max();
     const Json json = parse_json(text, "the claim", most_claim_values);
     const Fields fields(json, "the claim");
     ClaimText claim;
-    claim.standing = {fields.real("share", 0, 1), fields.real("pairs", 0, most),
-                      fields.real("seconds", 0, most)};
+    claim.standing = {fields.real("share", 0, 1), fields.real("pairs", 0, most_pairs),
+                      fields.real("seconds", 0, most_seconds)};
     claim.lease = fields.real("lease", shortest_lease, longest_lease);
     claim.process = process_from(fields);
     return claim;

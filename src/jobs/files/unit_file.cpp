@@ -80,7 +80,8 @@ private:
 };
 
 // The fault of a list of neighbours that no search of the shard can produce; "" if there is none.
-std::string fault_of(const PartialNeighbors& found, const RowPiece& shard) {
+// `block` are the queries of a graph, where no row lists itself; null: of a search.
+std::string fault_of(const PartialNeighbors& found, const RowPiece& shard, const RowPiece* block) {
     for (std::int64_t row = 0; row < found.queries; ++row) {
         const std::int64_t* const ids = found.ids.data() + row * found.k;
         const double* const keys = found.keys.data() + row * found.k;
@@ -92,6 +93,8 @@ std::string fault_of(const PartialNeighbors& found, const RowPiece& shard) {
                 i == 0 || is_none ||
                 (ids[i - 1] >= 0 &&
                  (keys[i - 1] < keys[i] || (keys[i - 1] == keys[i] && ids[i - 1] < ids[i])));
+            if (block && ids[i] == block->first + row)
+                return fmt::format("row {} lists itself, id {}, at place {}", row, ids[i], i);
             if ((is_none || is_point) && is_next) continue;
             return fmt::format(
                 "expected neighbours of rows {} to {} in their order, found id {} with key {} at "
@@ -161,7 +164,8 @@ std::optional<PartialNeighbors> read_unit(const Job& job, const WorkUnit& unit) 
     reader.read(&expected, sizeof expected);
     if (checksum != expected)
         damaged(fmt::format("expected checksum {:08x}, found {:08x}", expected, checksum));
-    if (const std::string fault = fault_of(partial, job.shard(unit)); !fault.empty())
+    const RowPiece* const block = job.graph ? &job.block(unit) : nullptr;
+    if (const std::string fault = fault_of(partial, job.shard(unit), block); !fault.empty())
         damaged(fault);
     return partial;
 }
