@@ -11,7 +11,6 @@ import pytest
 
 import kith
 import kith.shards
-from kith import _missing
 
 RNG = np.random.default_rng(0)
 X = RNG.random((50, 4), np.float32)
@@ -138,18 +137,21 @@ def test_many_rows_by_several_threads(order: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::kith.MissingValuesWarning")
-def test_of_devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The counter for arrays of a device, on the host's."""
+def test_of_devices() -> None:
+    """The rows of a device's arrays are counted during the search."""
     torch = pytest.importorskip("torch", exc_type=ImportError)
-    monkeypatch.setattr(_missing, "_AT_ONCE", 40)
+    if not torch.cuda.is_available():
+        pytest.skip("there is no GPU")
+    whole = torch.from_numpy(X).cuda()
     for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        assert _missing.on_device(torch.from_numpy(NAN_X).to(dtype)) == 2
-    assert _missing.on_device(torch.from_numpy(X).mul(10).to(torch.int8)) == 0
-    assert _missing.on_device(torch.full((3, 2), torch.inf) * torch.tensor([1, -1])) == 0
-    assert _missing.on_device(torch.empty(0, 3)) == 0
-    assert _missing.on_device(X) is None
-    jax = pytest.importorskip("jax", exc_type=ImportError)
-    assert _missing.on_device(jax.numpy.asarray(NAN_X)) == 2 and _missing.on_device(jax.numpy.arange(6).reshape(3, 2)) == 0
+        points = torch.from_numpy(NAN_X).to(dtype).cuda()
+        with pytest.warns(kith.MissingValuesWarning, match="^2 of 50 rows of points"):
+            report = kith.search(points, whole.to(dtype), 3).report
+        assert (report.nan_points, report.nan_queries) == (2, 0)
+        with pytest.raises(ValueError, match="^queries: 2 of 50 rows hold a NaN"):
+            kith.search(whole.to(dtype), points, 3, missing="raise")
+        assert kith.search(points, whole.to(dtype), 3, missing="ignore").report.nan_points is None
+    assert kith.search(whole.mul(10).to(torch.int8), whole.mul(10).to(torch.int8), 3).report.nan_points == 0
 
 
 def test_estimated_parameters() -> None:

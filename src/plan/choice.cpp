@@ -296,10 +296,22 @@ double binary64_factor(const Machine::Device& device) {
     return std::ranges::find(with_units, device.capability) != std::end(with_units) ? 1 : without;
 }
 
+// True if points of host memory have no room on the device: a scan reads all of them over the bus,
+// a filter what it has to.
+bool reads_over_bus(const Request& r, const Machine::Device& device) {
+    if (r.points.host != HostPoints::none) return true;
+    if (r.points.chunk > 0) return r.points.chunk < r.shape.n;
+    const double bytes =
+        gpu::tuning::point_bytes(r.shape.d, static_cast<std::int64_t>(size_of(r.shape.type)),
+                                 Path::gemm_f16, true) *
+        static_cast<double>(r.shape.n);
+    return r.data_device == host_memory && bytes > device_budget(r, device) / 2;
+}
+
 // True if the full scan takes less than a filter, most of whose cost few pairs do not repay.
 // Points that are prepared ahead get a filter, as a scan can be chosen by each call.
 bool scan_takes_less(Path filter, const Request& r, const Machine::Device& device) {
-    if (r.ahead || r.all_points || r.metric.user) return false;
+    if (r.ahead || r.all_points || r.metric.user || reads_over_bus(r, device)) return false;
     // A filter takes longer than estimated if it leaves queries, which are scanned after it. NVIDIA
     // H200, 2026-11-30: of 28 random shapes 6 lay within this factor; the scan took less in all.
     constexpr double of_filter = 1.2;

@@ -144,8 +144,10 @@ inline void rows_of_zeros_around_a_mean(const std::string& device) {
             const search_cases::Case c{label, variants(metric, d, kith::ElementType::f32).front(),
                                        arrays::make(data.points, n, d, kith::ElementType::f32),
                                        arrays::make(data.queries, q, d, kith::ElementType::f32), k};
+            // On a GPU a scan takes less for so few pairs.
+            const char* const filter = device == "cpu" ? "" : "gemm-f16";
             const auto want = search_cases::answer(device, c, {"exact", "", 0, false}, true),
-                       got = search_cases::answer(device, c, {"", "", 0, false}, true);
+                       got = search_cases::answer(device, c, {filter, "", 0, false}, true);
             ASSERT_TRUE(want && got);
             EXPECT_EQ(want->ids, got->ids) << label;
             EXPECT_EQ(want->distances64, got->distances64) << label;
