@@ -202,7 +202,7 @@ def _from_cuda_array_interface(array: Any, name: str, stream: int | None, writab
         raise TypeError(f"{name}: expected a writable array, got one that is read-only")
     dtype = described["typestr"]
     if dtype.kind not in "fiub" or not dtype.isnative:
-        raise TypeError(f"{name}: no search in elements {dtype.str!r} (bfloat16 is read by DLPack alone)")
+        raise TypeError(f"{name}: no search in elements {array.__cuda_array_interface__['typestr']!r} (bfloat16 is read by DLPack alone)")
     shape, steps = described["shape"], described["strides"]
     if steps is None:
         steps = [dtype.itemsize * math.prod(shape[axis + 1:]) for axis in range(len(shape))]
