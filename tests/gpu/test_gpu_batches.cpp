@@ -21,7 +21,8 @@ class GpuBatches : public testing::TestWithParam<std::string> {};
 
 TEST_P(GpuBatches, AreSearchesOfEach) {
     constexpr std::int64_t n = 2700, q = 220;
-    const std::int64_t dimensions[] = {3, 1, 4, 7, 16, 32, 33, 64, 9, 100, 128}, ks[] = {16, 1, 17, 32, 5, 33, 100, 128};
+    const std::int64_t dimensions[] = {3, 1, 4, 7, 16, 32, 33, 64, 9, 100, 128},
+                       ks[] = {16, 1, 17, 32, 5, 33, 100, 128};
     std::uint64_t turn = 0;
     for (const std::string& data : adversarial::names()) {
         for (const bool second : {false, true}) {

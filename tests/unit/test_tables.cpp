@@ -106,8 +106,8 @@ TEST(TopDownSearch, FindsTheSmallest) {
         }
 }
 
-// The figures of lab/*-select-queues.md: a queue that is emptied at each level takes more entries than a search of the whole
-// row, one that is kept less than a third as many.
+// The figures of lab/*-select-queues.md: a queue that is emptied at each level takes more entries than a search of the
+// whole row, one that is kept less than a third as many.
 TEST(TopDownSearch, KeepsItsQueue) {
     struct Figures {
         std::int64_t k;
