@@ -27,7 +27,7 @@ struct Batch {
 //            may overlap.
 //   options  see search(); mahalanobis and seuclidean without a parameter estimate it from each batch's own points.
 // On a GPU all batches are one launch, with Report::path "batches", under these conditions: euclidean, sqeuclidean or
-// cityblock of up to 32 dimensions; k <= 128; up to 32,768 points each; no f64 elements; no forced path. Each batch is
+// cityblock of up to 128 dimensions; k <= 128; up to 32,768 points each; no f64 elements; no forced path. Each batch is
 // a separate search in all other cases, beyond the memory budget, and for more than 2^36 pairs in batches of 2^24 on
 // average. On a CPU small batches are one task each, and the threads share large ones. Throws what search() throws;
 // invalid_argument for batches that violate the rules above.

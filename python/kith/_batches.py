@@ -20,7 +20,7 @@ def search_batches(points: Any, queries: Any, batches: Any, k: int, *, metric: s
                    stream: int | None = None, progress: Progress = None, missing: str = "warn") -> Neighbors:
     """The k nearest points of each query within its batch: pairs of point clouds, the examples of a training step.
 
-    On a GPU all batches are one launch where the metric is euclidean, sqeuclidean or cityblock, for up to 32 dimensions,
+    On a GPU all batches are one launch where the metric is euclidean, sqeuclidean or cityblock, for up to 128 dimensions,
     k up to 128, up to 32,768 points in a batch, and elements other than float64. Otherwise, and for more than 2^36 pairs
     in batches of 2^24 on average, each batch is a search. Coordinates so small or so large that their squared
     differences leave float32 cost that launch its speed. On a CPU small batches are tasks of one thread each, and large

@@ -46,7 +46,7 @@ def knn_points(p1: torch.Tensor, p2: torch.Tensor, lengths1: torch.Tensor | None
     return_nn : bool
         Also the neighbours' coordinates.
 
-    All pairs of clouds are one call of `kith.search_batches`: on a GPU one launch for up to 32 dimensions, K up to 128 and
+    All pairs of clouds are one call of `kith.search_batches`: on a GPU one launch for up to 128 dimensions, K up to 128 and
     32,768 points in a cloud, other than float64; beyond, a search of each. Lengths on a GPU are waited for.
 
     Returns
