@@ -29,8 +29,8 @@ struct Batch {
 // On a GPU all batches are one launch, with Report::path "batches", under these conditions: euclidean, sqeuclidean or
 // cityblock of up to 128 dimensions; k <= 128; up to 32,768 points each; no f64 elements; no forced path. Each batch is
 // a separate search in all other cases, beyond the memory budget, and for more than 2^36 pairs in batches of 2^24 on
-// average. On a CPU small batches are one task each, and the threads share large ones. Throws what search() throws;
-// invalid_argument for batches that violate the rules above.
+// average (beyond 32 dimensions for batches of 2^22). On a CPU small batches are one task each, and the threads share
+// large ones. Throws what search() throws; invalid_argument for batches that violate the rules above.
 KITH_EXPORT Neighbors search_batches(const MatrixView& points, const MatrixView& queries,
                                      const std::vector<Batch>& batches, std::int64_t k, const Options& options = {});
 
