@@ -15,6 +15,8 @@ namespace {
 
 // Signals are looked for between pieces of this many bytes, about a tenth of a second.
 constexpr std::int64_t bytes_per_piece = 1 << 30;
+// Up to this many bytes, about a millisecond of one thread, the GIL is kept.
+constexpr std::int64_t small_bytes = 8 << 20;
 
 MatrixView rows_of(MatrixView v, std::int64_t first, std::int64_t count) {
     const std::int64_t step = v.layout == Layout::row_major ? v.stride : 1;
@@ -25,7 +27,7 @@ MatrixView rows_of(MatrixView v, std::int64_t first, std::int64_t count) {
 
 std::int64_t count(const MatrixView& v, int threads) {
     const std::int64_t row_bytes = std::max<std::int64_t>(1, v.cols * static_cast<std::int64_t>(size_of(v.type)));
-    if (v.rows * row_bytes <= bytes_per_piece / 128) return NanRows(v).count(1);
+    if (v.rows * row_bytes <= small_bytes) return NanRows(v).count(1);
     const std::int64_t rows_per_piece = std::max<std::int64_t>(1, bytes_per_piece / row_bytes);
     std::int64_t total = 0;
     for (std::int64_t first = 0; first < v.rows; first += rows_per_piece) {

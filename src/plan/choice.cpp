@@ -305,7 +305,7 @@ bool reads_over_bus(const Request& r, const Machine::Device& device) {
         gpu::tuning::point_bytes(r.shape.d, static_cast<std::int64_t>(size_of(r.shape.type)),
                                  Path::gemm_f16, true) *
         static_cast<double>(r.shape.n);
-    return r.data_device == host_memory && bytes > device_budget(r, device) / 2;
+    return are_scarce_on_device(r, bytes, device_budget(r, device));
 }
 
 // True if the full scan takes less than a filter, most of whose cost few pairs do not repay.

@@ -233,8 +233,7 @@ double place_points(const Request& r, const Machine::Device& device, double budg
     const double all = per_point * static_cast<double>(s.n);
     double workspace = budget - all;
     p.chunk_points = s.n;
-    // Points that take more than half of the budget stream, two chunks in flight.
-    const bool scarce = r.data_device == host_memory && all > budget / 2,
+    const bool scarce = are_scarce_on_device(r, all, budget),
                kept = r.points.host != HostPoints::none;
     p.host_points = kept || !scarce ? r.points.host : choose_host_points(r, device, p.path, budget);
     // A radius, more neighbours than bytes serve, and what is asked for stream.

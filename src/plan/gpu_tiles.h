@@ -12,6 +12,12 @@ bool gpu_tree_saves(const Request& request, const Machine::Device& device);
 // products.
 bool gpu_tree_may_pay(const Request& request, const Machine::Device& device, bool direct);
 
+// True if points of host memory of which all take `bytes` on the device have no room there: more
+// than half of the budget, as two chunks are in flight.
+inline bool are_scarce_on_device(const Request& request, double bytes, double budget) {
+    return request.data_device == host_memory && bytes > budget / 2;
+}
+
 // Completes a plan whose path is chosen. If the device has room for no other filter than the int8
 // form of the points, the path becomes gemm_i8. Throws out_of_memory if the budget is below the
 // smallest tile.

@@ -21,16 +21,10 @@ TEST_P(GpuDistances, AreThoseOfASearch) {
 INSTANTIATE_TEST_SUITE_P(Metric, GpuDistances, testing::ValuesIn(metric_names()),
                          [](const auto& info) { return info.param; });
 
-std::vector<float> waves(std::int64_t count) {
-    std::vector<float> values(static_cast<std::size_t>(count));
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i * i % 9973));
-    return values;
-}
-
 // A budget that holds neither all points nor a whole tile: chunks that stream, tiles of some queries and points.
 TEST(GpuDistancesOf, PointsThatStreamAndSmallTiles) {
     constexpr std::int64_t n = 9000, q = 257, d = 48;
-    std::vector<float> points = waves(n * d), queries = waves(q * d);
+    std::vector<float> points = distance_cases::waves(n * d), queries = distance_cases::waves(q * d);
     points[77 * d] = queries[200 * d + 1] = std::numeric_limits<float>::quiet_NaN();
     const MatrixView p = view(points.data(), n, d), r = view(queries.data(), q, d);
     Options options;
@@ -53,7 +47,7 @@ TEST(GpuDistancesOf, PointsThatStreamAndSmallTiles) {
 // Into device memory with rows apart, from the GPU and from the CPU; what lies between the rows stays.
 TEST(GpuDistancesOf, ResultsOnTheDevice) {
     constexpr std::int64_t n = 300, q = 20, d = 16, stride = 310;
-    const std::vector<float> points = waves(n * d), queries = waves(q * d);
+    const std::vector<float> points = distance_cases::waves(n * d), queries = distance_cases::waves(q * d);
     const MatrixView p = view(points.data(), n, d), r = view(queries.data(), q, d);
     Options options;
     options.device = "cpu";
@@ -75,7 +69,7 @@ TEST(GpuDistancesOf, ResultsOnTheDevice) {
 
 TEST(GpuDistancesOf, Formulas) {
     constexpr std::int64_t n = 500, q = 33, d = 9;
-    const std::vector<float> points = waves(n * d), queries = waves(q * d);
+    const std::vector<float> points = distance_cases::waves(n * d), queries = distance_cases::waves(q * d);
     const MatrixView p = view(points.data(), n, d), r = view(queries.data(), q, d);
     Options options;
     options.metric = MetricId::formula;

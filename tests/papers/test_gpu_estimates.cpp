@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "distance_cases.h"
 #include "gpu_arrays.h"
 #include "kith/distances.h"
 #include "papers/distance/distance_kernels.h"
@@ -18,6 +19,7 @@
 namespace {
 
 using namespace kith;
+using distance_cases::waves;
 
 class EstimatesBy : public testing::TestWithParam<gpu::DistanceKernel> {
 protected:
@@ -84,12 +86,6 @@ TEST_P(EstimatesBy, EveryMetricWithADirectForm) {
                 near(canonical(c.points.view, c.queries.view, o), got.values, c.label);
             }
     EXPECT_GE(served, GetParam().expanded() ? 10 : 60);
-}
-
-std::vector<float> waves(std::int64_t count) {
-    std::vector<float> values(static_cast<std::size_t>(count));
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i * i % 9973));
-    return values;
 }
 
 // Chunks that stream, several matrices of a tile, blocks of rows: the same estimates as in one piece.

@@ -14,6 +14,12 @@
 
 namespace distance_cases {
 
+inline std::vector<float> waves(std::int64_t count) {
+    std::vector<float> values(static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i * i % 9973));
+    return values;
+}
+
 template <class T>
 ::testing::AssertionResult same_values(const std::vector<T>& want, const std::vector<T>& got) {
     if (want.size() != got.size()) return ::testing::AssertionFailure() << got.size() << " values";

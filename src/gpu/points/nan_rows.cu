@@ -97,6 +97,17 @@ void look(const Lines& lines, unsigned* found, cudaStream_t stream) {
     check_launch("any_nan");
 }
 
+// The stream, or, if it is another device's than the matrix, the default stream after all work that
+// the matrix's device has been given.
+cudaStream_t stream_for(const MatrixView& v, cudaStream_t stream) {
+    if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread) return stream;
+    int device = v.device;
+    if (cudaStreamGetDevice(stream, &device) != cudaSuccess) cudaGetLastError();
+    if (device == v.device) return stream;
+    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    return nullptr;
+}
+
 bool has_no_nan(const MatrixView& v) {
     return v.rows == 0 || v.cols == 0 ||
            (v.type != ElementType::f32 && v.type != ElementType::f64 &&
@@ -141,7 +152,7 @@ struct NanSearch::Work {
 NanSearch::NanSearch(const MatrixView& rows, void* stream) {
     if (has_no_nan(rows)) return;
     const DeviceScope scope(rows.device);
-    work_ = std::make_unique<Work>(rows, static_cast<cudaStream_t>(stream));
+    work_ = std::make_unique<Work>(rows, stream_for(rows, static_cast<cudaStream_t>(stream)));
 }
 
 NanSearch::~NanSearch() {

@@ -28,25 +28,13 @@ Plan distances_plan(const planner::Request& r, const planner::Machine& machine) 
     planner::refuse_other_than_direct(r, machine);
     planner::refuse_unserved(*kernel, r, machine);
     Plan p = planner::direct_plan(r, machine, of_words, slower);
-    const double budget =
-                     planner::device_budget(r, machine.devices[static_cast<std::size_t>(p.device)]),
-                 fixed =
+    const double fixed =
                      kernel->expanded()
                          ? static_cast<double>(gpu::expanded_bytes(p.chunk_points, p.query_tile))
                          : 0,
-                 room = budget / 2 - fixed, each = pair_bytes * static_cast<double>(p.chunk_points);
-    if (each > room)
-        throw Error(
-            ErrorCode::out_of_memory,
-            fmt::format(
-                "memory: {:.0f} bytes; path '{}' needs {:.0f} for the distances of one query",
-                budget, r.path, 2 * (each + fixed)));
-    // Whole panels of queries, if there are several.
-    constexpr std::int64_t panel = gpu::filter_tile_queries;
-    const auto most =
-        std::max(panel, static_cast<std::int64_t>(gpu::tuning::most_matrix_bytes / each));
-    std::int64_t queries = std::min({most, static_cast<std::int64_t>(room / each), p.query_tile});
-    if (queries > panel && queries < r.shape.q) queries -= queries % panel;
+                 each = pair_bytes * static_cast<double>(p.chunk_points);
+    const std::int64_t queries = planner::matrix_queries(
+        r, machine.devices[static_cast<std::size_t>(p.device)], {fixed, each, each}, p.query_tile);
     p.path = Path::exact;  // preparing the points makes no filter
     p.distances = r.path;
     p.matrix_queries = queries;

@@ -77,6 +77,24 @@ Plan direct_plan(const Request& r, const Machine& machine, double part, double s
     }
 }
 
+std::int64_t matrix_queries(const Request& r, const Machine::Device& device,
+                            const MatrixBytes& bytes, std::int64_t tile) {
+    const double budget = device_budget(r, device), room = budget / 2 - bytes.fixed;
+    if (bytes.each > room)
+        throw Error(
+            ErrorCode::out_of_memory,
+            fmt::format(
+                "memory: {:.0f} bytes; path '{}' needs {:.0f} for the distances of one query",
+                budget, r.path, 2 * (bytes.each + bytes.fixed)));
+    // Whole panels of queries, if there are several; one panel even of a larger matrix.
+    constexpr std::int64_t panel = gpu::filter_tile_queries;
+    const auto most = static_cast<std::int64_t>(gpu::tuning::most_matrix_bytes / bytes.row),
+               with_room = static_cast<std::int64_t>(room / bytes.each);
+    std::int64_t queries = std::min({std::max(most, panel), with_room, tile});
+    if (queries > panel && queries < r.shape.q) queries -= queries % panel;
+    return queries;
+}
+
 Plan composed(const Request& r, const Machine& machine) {
     const std::size_t plus = r.path.find('+');
     const std::string kernel = r.path.substr(0, plus), name = r.path.substr(plus + 1);
@@ -109,24 +127,10 @@ Plan composed(const Request& r, const Machine& machine) {
         refuse("path: '{}': {} takes up to {} of a row, more than which {} neighbours need", r.path,
                name, most, r.shape.k);
     const double each = bytes_per_query(*selector, n, listed);
-    const double budget = device_budget(r, device),
-                 fixed = distances->expanded()
-                             ? static_cast<double>(gpu::expanded_bytes(n, p.query_tile))
-                             : 0,
-                 room = budget / 2 - fixed;
-    if (each > room)
-        throw Error(
-            ErrorCode::out_of_memory,
-            fmt::format(
-                "memory: {:.0f} bytes; path '{}' needs {:.0f} for the distances of one query",
-                budget, r.path, 2 * (each + fixed)));
-    // Whole panels of queries, if there are several; one panel even of a larger matrix.
-    constexpr std::int64_t panel = gpu::filter_tile_queries;
-    const auto most_queries = static_cast<std::int64_t>(gpu::tuning::most_matrix_bytes /
-                                                        row_bytes(*selector, n)),
-               with_room = static_cast<std::int64_t>(room / each);
-    std::int64_t queries = std::min({std::max(most_queries, panel), with_room, p.query_tile});
-    if (queries > panel && queries < r.shape.q) queries -= queries % panel;
+    const double fixed =
+        distances->expanded() ? static_cast<double>(gpu::expanded_bytes(n, p.query_tile)) : 0;
+    const std::int64_t queries =
+        matrix_queries(r, device, {fixed, row_bytes(*selector, n), each}, p.query_tile);
     // Whole matrices in a tile, if there are several tiles.
     if (const std::int64_t tile = p.query_tile - p.query_tile % queries; p.query_tile < r.shape.q) {
         Request whole = r;
