@@ -313,7 +313,7 @@ bool reads_over_bus(const Request& r, const Machine::Device& device) {
 bool scan_takes_less(Path filter, const Request& r, const Machine::Device& device) {
     if (r.ahead || r.all_points || r.metric.user || reads_over_bus(r, device)) return false;
     // A filter takes longer than estimated if it leaves queries, which are scanned after it. NVIDIA
-    // H200, 2026-11-30: of 28 random shapes 6 lay within this factor; the scan took less in all.
+    // H200, 2026-11-30: of 28 random shapes 6 lay within this factor; the scan took less in five.
     // Products of prepared points leave few: one query of 20,000 takes 46 us, a scan of it 61.
     const double of_filter = r.points.prepared && filter == Path::gemm_f16 ? 0.9 : 1.2;
     const CostRates& rates = built_in_costs("sm_90a");
